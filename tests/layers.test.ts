@@ -61,6 +61,10 @@ const folders: Readonly<Record<string, { readonly folders: readonly string[]; re
 		"features/question": { folders: ["kernel"], packages: ["wal", "snapshot", "journal"] },
 		"features/permission": { folders: ["kernel"], packages: ["wal", "snapshot", "journal"] },
 		"features/files": { folders: ["kernel"], packages: ["wal", "snapshot", "journal"] },
+		"features/config": {
+			folders: ["kernel", "redaction"],
+			packages: ["wal", "snapshot", "snapshot/files", "timetravel"],
+		},
 		"features/budget": { folders: ["kernel"], packages: ["wal", "snapshot", "journal"] },
 		"features/plan": { folders: ["kernel"], packages: ["wal", "snapshot", "journal", "plan"] },
 		"features/skill": { folders: ["kernel"], packages: ["wal", "snapshot", "journal", "skill-resume"] },

@@ -99,6 +99,31 @@ describe.each(spoken)("$model", ({ model, speaker, env }) => {
 		expect(wire.asked).toHaveLength(3);
 	});
 
+	test("goes on with a script that was begun with it; without its key or address the run stays as it is", async () => {
+		await using wire = await openWire(speaker);
+		const state = join(root, `${model.replace("/", "-")}-script`);
+		const file = join(root, "two.ts");
+		await writeFile(file, 'export default async (ctx) => [await ctx.agent("one"), await ctx.agent("two")];\n');
+		wire.replies.push({ text: "First." }, { isSilent: true });
+		const killed = start(state, env(wire), "--model", model, "script", "run", file);
+		await expect.poll(() => wire.asked.length, { timeout: 60_000 }).toBe(2);
+		await killed.kill();
+		const [{ run: id }] = JSON.parse((await run(state, {}, "script", "list", "--json")).stdout);
+		if (!model.startsWith("ollama")) {
+			const refused = await run(state, {}, "script", "resume", id);
+			expect(refused).toMatchObject({ code: 2, stdout: "" });
+			expect(refused.stderr).toMatch(/needs a key: .* what is unfinished was begun with it/);
+			expect(await written(state)).not.toContain("script_resumed");
+		}
+		const other = await run(state, {}, "--model", "offline", "script", "resume", id);
+		expect(other.stderr).toContain(`script ${id} was begun with ${model} and goes on with offline`);
+		expect(other.stderr).toContain("Nothing was called");
+		wire.replies.push({ text: "Second." });
+		const ended = await run(state, env(wire), "script", "resume", id);
+		expect([ended.code, JSON.parse(ended.stdout)]).toEqual([0, ["First.", "Second."]]);
+		expect(wire.asked).toHaveLength(3);
+	}, 120_000);
+
 	test("refuses a key: that is said, without it, and nothing is asked again", async () => {
 		await using wire = await openWire(speaker);
 		const state = join(root, `${model.replace("/", "-")}-refused`);

@@ -45,6 +45,7 @@ beforeAll(async () => {
 	await work("run", "-p", "where does a fox sleep?");
 	await talk();
 	await change();
+	await work("config", "set", "plan.concurrency", "2");
 	await work("gc", "--keep-days", "0", "--keep-checkpoints", "30", "--yes");
 	const entries = await readdir(here.state, { recursive: true, withFileTypes: true });
 	found = entries
@@ -85,8 +86,8 @@ async function work(...args: string[]): Promise<void> {
 	expect(ended.code, ended.stderr).toBe(0);
 }
 
-test("each row has one of the four classes", () => {
-	expect(classes).toHaveLength(4);
+test("each row has one of the five classes", () => {
+	expect(classes).toHaveLength(5);
 	expect(rows.length).toBeGreaterThan(10);
 	expect(rows.filter(({ kind }) => !classes.includes(kind))).toEqual([]);
 });
@@ -113,6 +114,7 @@ test.each([
 	"state/scripts/*/*.blob",
 	"state/plans/*/*.blob",
 	"events/*.jsonl",
+	"config/settings.yaml",
 	"agents/*/workspace/*",
 ])("the row of %s is of a path that this session left", (path) => {
 	const row = rows.find((each) => each.path === path);

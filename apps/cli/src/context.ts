@@ -79,10 +79,12 @@ export function stateOf({ cwd, state }: Globals): string {
 let read: { readonly of: string; readonly settings: Promise<Settings> } | undefined;
 
 /** What is configured for this command. @throws CliError `CLI_CONFIG` */
-export function configured({ cwd, model }: Globals): Promise<Settings> {
-	const of = JSON.stringify([cwd, model]);
+export function configured(globals: Globals): Promise<Settings> {
+	const { cwd, model } = globals;
+	const where = { cwd, model, state: stateOf(globals) };
+	const of = JSON.stringify(where);
 	if (read?.of !== of) {
-		const settings = settingsOf({ cwd, model }, process.env);
+		const settings = settingsOf(where, process.env);
 		read = { of, settings };
 		// Who asks for them hears why they cannot be read.
 		settings.then(({ unknown }) => err.lines(unknown.map((each) => `reyn: ${each}`))).catch(() => {});
@@ -167,8 +169,20 @@ export async function openForWork(
 	return runtime;
 }
 
-/** The same, with a model that can be asked. @throws CliError `CLI_MODEL` */
-export async function openToAsk(...[globals, ...more]: Parameters<typeof openForWork>): Promise<Runtime> {
+/** The ids of the models that what goes on was begun with; undefined: unknown. */
+type BegunWith = (runtime: Runtime) => readonly (string | undefined)[];
+
+function unfinished(runtime: Runtime): ReturnType<BegunWith> {
+	const { turns, plans, runs } = runtime.restored();
+	return [...turns, ...plans, ...runs].map(({ model }) => model);
+}
+
+/** The same, with a model that can be asked. @param begunWith by default, that of all that goes on by itself @throws CliError `CLI_MODEL` */
+export async function openToAsk(
+	globals: Globals,
+	more?: Parameters<typeof openForWork>[1],
+	begunWith?: BegunWith,
+): Promise<Runtime> {
 	const model = await modelOf(globals);
 	await assertModel(model, process.env);
 	const hint = await hintOf(globals);
@@ -176,18 +190,21 @@ export async function openToAsk(...[globals, ...more]: Parameters<typeof openFor
 	const { directory } = await told(globals);
 	if (directory && "unread" in directory)
 		err.line(`reyn: works without the instructions of this directory: ${directory.unread}`);
-	const runtime = await openForWork(globals, ...more);
-	await assertGoesOn(runtime, globals);
+	const runtime = await openForWork(globals, more);
+	await assertGoesOn(runtime, globals, begunWith);
 	return runtime;
 }
 
-/** What is unfinished goes on with the models that it was begun with. @throws CliError `CLI_MODEL` where one cannot be asked; it is closed then */
-export async function assertGoesOn(runtime: Runtime, globals: Globals): Promise<void> {
+/** Work goes on with the models that it was begun with. @throws CliError `CLI_MODEL` where one cannot be asked; it is closed then */
+export async function assertGoesOn(
+	runtime: Runtime,
+	globals: Globals,
+	begunWith: BegunWith = unfinished,
+): Promise<void> {
 	if (isSaid((await configured(globals)).from.get("model"))) return;
-	const { turns, plans } = runtime.restored();
-	const begunWith = new Set([...turns, ...plans].flatMap(({ model }) => (model && isModel(model) ? [model] : [])));
+	const models = new Set(begunWith(runtime).filter((model) => model !== undefined && isModel(model)));
 	try {
-		for (const model of begunWith) await assertModel(model, process.env);
+		for (const model of models) await assertModel(model as string, process.env);
 	} catch (error) {
 		await runtime.close();
 		throw new CliError(

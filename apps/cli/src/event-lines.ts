@@ -21,13 +21,16 @@ export type StreamLine =
 			readonly error?: { readonly code: string; readonly message: string };
 	  };
 
-/** What has to be said however little is: a command that waits for its log would seem to hang, and a trail would have a gap. */
+/** What has to be said however little is: a command that waits for its log would seem to hang, a trail would have a gap, and a file another name. */
 const needed: readonly string[] = [
 	"disk_full",
 	"disk_free",
 	"log_away",
 	"log_back",
 	"trail_failed",
+	"config_kept",
+	"config_unrecorded",
+	"config_unfinished",
 ] satisfies RuntimeEvent["type"][];
 
 export function printSpace(event: RuntimeEvent): void {
@@ -134,7 +137,13 @@ function eventLine(event: OneLineEvent): string | undefined {
 		case "prompt_redacted":
 			return "what looks like a secret was taken out of the prompt: it is not written down, and the model is not told";
 		case "model_changed":
-			return `${event.kind} ${event.id} was begun with ${asLine(event.from)} and goes on with ${asLine(event.to)}; what is recorded is not paid again`;
+			return `${event.kind} ${event.id} was begun with ${asLine(event.from)} and goes on with ${asLine(event.to)}; ${recordedBy(event.kind)}`;
+		case "config_kept":
+			return `the configuration file ${asLine(event.path)} held what no line of history has: that is in ${asLine(event.keptIn)} now`;
+		case "config_unrecorded":
+			return `what the configuration files hold is not recorded, and does not come back with this line of history: ${oneLine(event.reason, 300)}`;
+		case "config_unfinished":
+			return `a change of the configuration is recorded, and its file is not written yet; the next command that writes tries again: ${oneLine(event.reason, 300)}`;
 		case "compacted":
 			return "what was said before would fill what the model reads at once: it is told in short from here on. Nothing of it is gone";
 		case "prompt_known":
@@ -168,6 +177,13 @@ const inDoubt = {
 
 export const tornLine = ({ bytes, keptIn = "place" }: NonNullable<Restored["torn"]>): string =>
 	`the log ended in ${bytes} torn bytes that were never acknowledged; they are kept in ${keptIn}`;
+
+/** What is recorded of a piece of work that another model goes on with. */
+function recordedBy(kind: string): string {
+	if (kind === "skill") return "what its open phase has asked a model is asked anew";
+	if (kind === "script") return "it does not take answers of the one for those of the other";
+	return "what is recorded is not paid again";
+}
 
 /** What was found at the start, for people. `command` is how they say `plan resume` where they are. */
 export function restoredLines(

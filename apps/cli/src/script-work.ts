@@ -36,7 +36,7 @@ export function workOnScript(
 		else await assertScript(given as unknown as NewScript);
 		// A script verb gives the promise of the end as well, which stays in the process that runs it.
 		const begin = async (runtime: Runtime) => (await verb.begin(runtime, given)) as StartedScript;
-		return unlessHeld(verb, raw, globals, format, () => runToItsEnd(globals, format, begin));
+		return unlessHeld(verb, raw, globals, format, () => runToItsEnd(globals, format, begin, given.run));
 	});
 }
 
@@ -53,6 +53,7 @@ async function runToItsEnd(
 	globals: Globals,
 	format: OutputFormat,
 	begin: (runtime: Runtime) => Promise<StartedScript>,
+	resumed: unknown,
 ): Promise<number> {
 	const say = (lines: readonly string[]): void => {
 		if (format === "text") err.lines(lines);
@@ -63,7 +64,10 @@ async function runToItsEnd(
 		// On a terminal it is asked there.
 		else if (event.type !== "question" || !process.stdin.isTTY) say(eventLines(event));
 	};
-	const runtime = await openToAsk(globals, { onEvent, ...askingHere() });
+	// All else that is unfinished stays as it is.
+	const begunWith = ({ scripts }: Runtime) =>
+		scripts.list().flatMap(({ run, model }) => (run === resumed ? [model] : []));
+	const runtime = await openToAsk(globals, { onEvent, ...askingHere() }, begunWith);
 	// A stop may come before there is a run, or its end.
 	const ended: { run?: string; end: ScriptEnd } = {
 		end: { status: "stopped", reason: { message: "the process was asked to stop" } },

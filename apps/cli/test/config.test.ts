@@ -19,9 +19,11 @@ import { variable } from "../src/config/variables.ts";
 import { unchosen } from "../src/models.ts";
 
 let cwd: string;
+let state: string;
 let env: Record<string, string>;
 beforeEach(async () => {
 	cwd = await mkdtemp(join(tmpdir(), "reyn-config-"));
+	state = join(cwd, ".reyn");
 	env = { XDG_CONFIG_HOME: join(cwd, "home") };
 	await mkdir(join(cwd, "home/reyn"), { recursive: true });
 });
@@ -44,6 +46,22 @@ test.each([
 	[
 		"skill_resume:\n  default: maybe",
 		/^reyn.yaml:2:12: skill_resume.default: expected one of "retry"\|"skip"\|"discard_skill"\|"prompt"; found "maybe"$/,
+	],
+	[
+		"plan_resume:\n  default: redo",
+		/^reyn.yaml:2:12: plan_resume.default: expected one of "retry_pending"\|"discard"; found "redo"$/,
+	],
+	[
+		"in_doubt:\n  default: stop",
+		/^reyn.yaml:2:12: in_doubt.default: expected one of "retry"\|"skip"\|"ask"; found "stop"$/,
+	],
+	[
+		"in_doubt:\n  default: retry",
+		/^reyn.yaml:2:12: in_doubt.default: a file that lies in a directory has nothing made again/,
+	],
+	[
+		"in_doubt:\n  per_tool:\n    pay: ask\n    shell: retry",
+		/^reyn.yaml:4:12: in_doubt.per_tool.shell: a file that lies in a directory has nothing made again/,
 	],
 	["skill_resume:\n  per_skill:\n    digest: no", /^reyn.yaml:3:13: skill_resume.per_skill.digest: /],
 	[
@@ -111,7 +129,7 @@ test.each([
 	["\u0000", /^reyn.yaml/],
 ])("%j is refused, with its place and what may stand there", async (text, said) => {
 	await write("reyn.yaml", `${text}\n`);
-	await expect(settingsOf({ cwd }, env)).rejects.toMatchObject({
+	await expect(settingsOf({ cwd, state }, env)).rejects.toMatchObject({
 		code: "CLI_CONFIG",
 		message: expect.stringMatching(said),
 	});
@@ -119,17 +137,17 @@ test.each([
 
 test("a file that is too large to be one, a directory, a link or a pipe is refused", async () => {
 	await write("reyn.yaml", `# ${"x".repeat(70_000)}`);
-	await expect(settingsOf({ cwd }, env)).rejects.toThrow("reyn.yaml is larger than 64 KiB");
+	await expect(settingsOf({ cwd, state }, env)).rejects.toThrow("reyn.yaml is larger than 64 KiB");
 	await rm(join(cwd, "reyn.yaml"));
 	await mkdir(join(cwd, "reyn.yaml"));
-	await expect(settingsOf({ cwd }, env)).rejects.toThrow("reyn.yaml is no plain file");
+	await expect(settingsOf({ cwd, state }, env)).rejects.toThrow("reyn.yaml is no plain file");
 	await rm(join(cwd, "reyn.yaml"), { recursive: true });
 	await write("other.yaml", "plan: { concurrency: 2 }\n");
 	await symlink(join(cwd, "other.yaml"), join(cwd, "reyn.yaml"));
-	await expect(settingsOf({ cwd }, env)).rejects.toThrow("reyn.yaml is no plain file");
+	await expect(settingsOf({ cwd, state }, env)).rejects.toThrow("reyn.yaml is no plain file");
 	await rm(join(cwd, "reyn.yaml"));
 	execFileSync("mkfifo", [join(cwd, "reyn.yaml")]);
-	await expect(settingsOf({ cwd }, env)).rejects.toThrow("reyn.yaml is no plain file");
+	await expect(settingsOf({ cwd, state }, env)).rejects.toThrow("reyn.yaml is no plain file");
 });
 
 test("a variable that is near a setting, and is none, is said to do nothing; one of other programs is not", async () => {
@@ -154,7 +172,7 @@ test("who has chosen no model is told who answers, and how to choose", () => {
 test("without a word the defaults hold; what is stronger counts, and each value says where it comes from", async () => {
 	const sourcesOf = async (model?: string) =>
 		Object.fromEntries(
-			[...(await allSettings({ cwd, model }, env))].map(([path, { value, source }]) => [path, [value, source]]),
+			[...(await allSettings({ cwd, state, model }, env))].map(([path, { value, source }]) => [path, [value, source]]),
 		);
 	expect(await sourcesOf()).toMatchObject({ model: ["offline", "default"], "plan.concurrency": [3, "default"] });
 	await write(OWN, "model: ollama/a\nplan: { concurrency: 4, retry_limit: 4 }\n");
@@ -172,19 +190,21 @@ test("without a word the defaults hold; what is stronger counts, and each value 
 		"plan.step_max_iterations": [6, "reyn.local.yaml:2"],
 		"plan.retry_limit": [7, "REYN_PLAN_RETRY_LIMIT"],
 	});
-	expect((await settingsOf({ cwd }, env)).config).toEqual({
+	expect((await settingsOf({ cwd, state }, env)).config).toEqual({
 		model: "ollama/b",
 		plan: { concurrency: 5, step_max_iterations: 6, retry_limit: 7 },
 	});
 	env.REYN_PLAN_RETRY_LIMIT = "few";
-	await expect(settingsOf({ cwd }, env)).rejects.toThrow(/^REYN_PLAN_RETRY_LIMIT: expected number, .*found "few"/);
+	await expect(settingsOf({ cwd, state }, env)).rejects.toThrow(
+		/^REYN_PLAN_RETRY_LIMIT: expected number, .*found "few"/,
+	);
 	env.REYN_PLAN_RETRY_LIMIT = "";
 	expect(await sourcesOf()).toMatchObject({ "plan.retry_limit": [4, `${join(cwd, OWN)}:2`] });
 });
 
 test("a file of a directory narrows what is allowed, adds to what is denied, and takes nothing of either back", async () => {
 	const held = async () => {
-		const { config } = await settingsOf({ cwd }, env);
+		const { config } = await settingsOf({ cwd, state }, env);
 		const { mode, rules } = permissionsOf(config);
 		return [mode, rules?.map(({ effect, action, on }) => `${effect} ${action} ${on ?? ""}`.trim())];
 	};
@@ -192,7 +212,7 @@ test("a file of a directory narrows what is allowed, adds to what is denied, and
 	await write("reyn.yaml", "permissions:\n  mode: read-only\n  rules: [{ ask: read }]\n");
 	await write("reyn.local.yaml", "permissions:\n  mode: ask\n  rules: []\n");
 	expect(await held()).toEqual(["read-only", ["deny read keys", "allow write docs/**", "ask read"]]);
-	expect((await settingsOf({ cwd }, env)).from.get("permissions.mode")?.source).toBe("reyn.yaml:2");
+	expect((await settingsOf({ cwd, state }, env)).from.get("permissions.mode")?.source).toBe("reyn.yaml:2");
 	await rm(join(cwd, "reyn.yaml"));
 	expect(await held()).toEqual(["ask", ["deny read keys", "allow write docs/**"]]);
 	await write(OWN, "permissions: { mode: read-only }\n");
@@ -202,7 +222,7 @@ test("a file of a directory narrows what is allowed, adds to what is denied, and
 });
 
 test("a file of a directory sets a budget lower than your own, and not higher", async () => {
-	const held = async () => (await settingsOf({ cwd }, env)).config.budget;
+	const held = async () => (await settingsOf({ cwd, state }, env)).config.budget;
 	await write("reyn.yaml", "budget: { turn_tokens: 100, day_usd: 5 }\n");
 	expect(await held()).toEqual({ turn_tokens: 100, day_usd: 5 });
 	await write(OWN, "budget: { turn_tokens: 50, day_usd: 9 }\n");
@@ -210,6 +230,14 @@ test("a file of a directory sets a budget lower than your own, and not higher", 
 	expect(await held()).toEqual({ turn_tokens: 50, day_usd: 5 });
 	env.REYN_BUDGET_DAY_USD = "20";
 	expect((await held())?.day_usd).toBe(20);
+});
+
+test("what becomes of a call in doubt is said by tool: a file of a directory adds to what you have said", async () => {
+	await write(OWN, "in_doubt:\n  per_tool: { pay: ask, send: retry }\n");
+	await write("reyn.yaml", "in_doubt:\n  per_tool: { send: skip }\n");
+	expect(runtimeOptionsOf((await settingsOf({ cwd, state }, env)).config).inDoubt).toEqual({
+		tools: { pay: "ask", send: "skip" },
+	});
 });
 
 /** Of each key: a value that is not the default, and what of the code has it then. */
@@ -225,6 +253,7 @@ const keys: Readonly<Record<string, readonly [value: unknown, reached: (config: 
 	"plan.concurrency": [1, (config) => runtimeOptionsOf(config).limits, { concurrency: 1 }],
 	"plan.step_max_iterations": [2, (config) => runtimeOptionsOf(config).limits, { stepMaxIterations: 2 }],
 	"plan.retry_limit": [0, (config) => runtimeOptionsOf(config).limits, { retryLimit: 0 }],
+	"plan_resume.default": ["discard", (config) => runtimeOptionsOf(config).planResume, "discard"],
 	"limits.turn_rounds": [9, (config) => runtimeOptionsOf(config).turnRounds, 9],
 	"skill_resume.default": [
 		"skip",
@@ -236,6 +265,8 @@ const keys: Readonly<Record<string, readonly [value: unknown, reached: (config: 
 		(config) => runtimeOptionsOf(config).skillResume,
 		{ default: "retry", per_skill: { digest: "skip" } },
 	],
+	"in_doubt.default": ["ask", (config) => runtimeOptionsOf(config).inDoubt, { default: "ask" }],
+	"in_doubt.per_tool": [{ shell: "skip" }, (config) => runtimeOptionsOf(config).inDoubt, { tools: { shell: "skip" } }],
 	"scripts.isolate": [true, (config) => runtimeOptionsOf(config).isolate, true],
 	"files.images": [false, (config) => runtimeOptionsOf(config).images, false],
 	"permissions.mode": ["read-only", (config) => permissionsOf(config).mode, "read-only"],
@@ -286,11 +317,11 @@ describe("each key", () => {
 		async (path, [value, reached, as]) => {
 			const [group = "", key] = path.split(".");
 			await write(OWN, stringify(key === undefined ? { [group]: value } : { [group]: { [key]: value } }));
-			expect(reached((await settingsOf({ cwd }, env)).config)).toEqual(as);
+			expect(reached((await settingsOf({ cwd, state }, env)).config)).toEqual(as);
 			await rm(join(cwd, OWN));
 			const name = variable(path.split("."));
 			env[name] = typeof value === "string" ? value : JSON.stringify(value);
-			const { config, from } = await settingsOf({ cwd }, env);
+			const { config, from } = await settingsOf({ cwd, state }, env);
 			expect(reached(config)).toEqual(as);
 			expect(from.get(path)?.source).toBe(name);
 		},

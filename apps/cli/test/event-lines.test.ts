@@ -21,6 +21,14 @@ test.each([
 	expect(line).toContain(what);
 });
 
+test("a configuration file that was put aside is said with both of its names, one that is not recorded with why", () => {
+	const [line = ""] = eventLines({ type: "config_kept", path: "a\u001b[2J.yaml", keptIn: "a.yaml.unrecorded-1" });
+	expect(line).toMatch(/^the configuration file a.*\.yaml held .*: that is in a\.yaml\.unrecorded-1 now$/);
+	expect(line).not.toContain("\u001b");
+	expect(eventLines({ type: "config_unrecorded", reason: "it is not UTF-8" })[0]).toContain("it is not UTF-8");
+	expect(eventLines({ type: "config_unfinished", reason: "ENOSPC" })[0]).toMatch(/is recorded.*tries again: ENOSPC$/);
+});
+
 test("a call that was denied is said, in one line", () => {
 	const text = "ERROR: denied: write sum.js: nobody is here\nwho could allow it";
 	expect(eventLines({ type: "tool_failed", scope, turn: 2, text })).toEqual([

@@ -21,6 +21,8 @@ const commandsAlone: Readonly<Record<string, string>> = {
 	export: "it writes another face into a file",
 	"config print": "it is about this program, and not about a history",
 	"config schema": "it is for editors",
+	"config set": "it is about this program, and checks what it knows of its keys",
+	"config unset": "it is about this program, and checks what it knows of its keys",
 	"config path": "it is about this program, and not about a history",
 	init: "it prepares a directory, before there is a history",
 	...inShellAlone,

@@ -68,6 +68,8 @@ function valuesOf(schema: Schema, mark: string): readonly { readonly value: unkn
 			return only(values[0], false);
 		case "readonly":
 			return valuesOf(innerType as Schema, mark);
+		case "nullable":
+			return [...only(null, false), ...valuesOf(innerType as Schema, mark)];
 		case "optional":
 			// Without text it has nothing to show, and what it means would have to fit the other records.
 			return valuesOf(innerType as Schema, mark).map((each) =>

@@ -266,9 +266,11 @@ class Performance<T> implements Asked<T> {
 
 	/** The policy for this step in doubt. @throws JournalError `CALL_IN_DOUBT` when the policy throws or gives none: nothing is done then */
 	#policyOf(started: Seq): InDoubtPolicy | InDoubt {
-		const { name, lane } = this.#id;
-		let given: unknown = this.#step.inDoubt;
+		const { kind, name, lane } = this.#id;
+		let given: unknown;
 		try {
+			if (kind === "tool") given = this.#using.toolInDoubt?.(name);
+			given ??= this.#step.inDoubt;
 			given ??= this.#using.whenInDoubt({ name, lane });
 		} catch (thrown) {
 			throw this.#inDoubt(started, readable(thrown));

@@ -129,7 +129,10 @@ export interface Using {
 	 * again has to wait for that. Absent: nobody does.
 	 */
 	left?(over: Promise<void>): void;
-	whenInDoubt(step: { readonly name: string; readonly lane: string }): InDoubtPolicy;
+	/** What to do with a step in doubt that says nothing itself. */
+	whenInDoubt(step: { readonly name: string; readonly lane: string }): InDoubtPolicy | InDoubt;
+	/** The same for the calls of a tool, by its name; it comes before what the tool says. Undefined, or absent: nothing is said. */
+	readonly toolInDoubt?: ((name: string) => InDoubt | undefined) | undefined;
 	/** Decides on each call of a tool or a model before it is made, once for all its tries; recalled calls are not asked about. Absent: all pass. */
 	readonly gate?: ((call: GatedCall) => Promise<Verdict>) | undefined;
 	readonly signal: AbortSignal;

@@ -201,6 +201,8 @@ export const scriptRunShape = z.object({
 	name: z.string(),
 	script: z.string(),
 	args: z.string(),
+	model: z.string().optional(),
+	answered: z.literal(true).optional(),
 	reuse: z.enum(["prefix", "content"]).optional(),
 	revision: z.int(),
 	started: seq,

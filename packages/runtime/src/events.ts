@@ -1,6 +1,7 @@
 /** The type of all events that a runtime tells its listeners. */
 import type { Seq } from "@reyn/wal";
 import type { BudgetEvent } from "./features/budget/events.ts";
+import type { ConfigEvent } from "./features/config/events.ts";
 import type { TurnEvent } from "./features/conversation/events.ts";
 import type { PlanEvent } from "./features/plan/events.ts";
 import type { QuestionEvent } from "./features/question/events.ts";
@@ -20,6 +21,7 @@ export type RuntimeEvent = (
 	| ScriptRunEvent
 	| QuestionEvent
 	| BudgetEvent
+	| ConfigEvent
 ) & {
 	readonly seq?: Seq;
 };

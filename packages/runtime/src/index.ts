@@ -25,6 +25,7 @@ export { type BlastRadius, blastRadius, type Extent, type Unfinished } from "./b
 export type { RuntimeEvent } from "./events.ts";
 export type { BudgetLimit, BudgetOptions } from "./features/budget/options.ts";
 export { budgetExtended } from "./features/budget/records.ts";
+export type { ConfigFiles } from "./features/config/config-files.ts";
 export {
 	type ConversationItem,
 	type ConversationState,
@@ -54,7 +55,7 @@ export {
 export type { Grant } from "./features/permission/grants.ts";
 export type { PermissionOptions, Permissions } from "./features/permission/permission-host.ts";
 export { permissionGranted, permissionRevoked } from "./features/permission/records.ts";
-export type { StepOfPlan } from "./features/plan/plan-host.ts";
+export type { PlanResume, StepOfPlan } from "./features/plan/plan-host.ts";
 export { questionAnswered, questionAsked } from "./features/question/records.ts";
 export type { ScriptQuestion } from "./features/script/questions.ts";
 export type { ScriptText } from "./features/script/script-files.ts";

@@ -18,6 +18,7 @@ import type { Checkout, StateDiff, StepOptions, Stepped, Timeline } from "@reyn/
 import type { Clock, Draft, Ids, Scope, Seq, Timers, TornTail, Wal } from "@reyn/wal";
 import type { RuntimeEvent } from "./events.ts";
 import type { BudgetOptions } from "./features/budget/options.ts";
+import type { ConfigFiles } from "./features/config/config-files.ts";
 import {
 	type ConversationState,
 	conversation,
@@ -32,14 +33,20 @@ import type { FileHistory } from "./features/files/file-history.ts";
 import { type BuiltIn, builtIn } from "./features/index.ts";
 import type { PermissionOptions, Permissions } from "./features/permission/permission-host.ts";
 import { planWork } from "./features/plan/pieces.ts";
-import type { StepOfPlan } from "./features/plan/plan-host.ts";
+import type { PlanResume, StepOfPlan } from "./features/plan/plan-host.ts";
 import { SCRIPT } from "./features/script/pieces.ts";
 import type { Scripts, StartedScript } from "./features/script/scripts.ts";
 import { skillWork } from "./features/skill/pieces.ts";
 import { type AgentOptions, Agents } from "./kernel/agents.ts";
 import { RuntimeError } from "./kernel/errors.ts";
 import type { Feature, FeatureHost, Piece } from "./kernel/feature.ts";
-import { type CollectionPolicy, type KernelOptions, type OpenKernel, openKernel } from "./kernel/kernel.ts";
+import {
+	type CollectionPolicy,
+	type InDoubtOptions,
+	type KernelOptions,
+	type OpenKernel,
+	openKernel,
+} from "./kernel/kernel.ts";
 import { undaunted } from "./kernel/listener.ts";
 import type { MeterReading } from "./kernel/meter.ts";
 import type { Subscription } from "./kernel/pump.ts";
@@ -81,6 +88,10 @@ export interface RuntimeOptions {
 	/** How many rounds of model and tools a turn may take before a person is asked whether it goes on. Default: 50. */
 	readonly turnRounds?: number;
 	readonly skillResume?: SkillResume;
+	/** What becomes of a plan that a process left unfinished, at the next `resume()`: see {@link PlanResume}. Default: `retry_pending`. */
+	readonly planResume?: PlanResume;
+	/** What becomes of calls of turns, plans and scripts that a crash cut. Default: they are made again, but for what their tools say. */
+	readonly inDoubt?: InDoubtOptions;
 	/**
 	 * Read without the lock: nothing is written and nothing runs. `true` shows what is known to be durable; `as recovered` shows what a
 	 * process would find that opened the state now, which `explain`, `check` and `verify` need to predict a resume. Default: false.
@@ -167,7 +178,7 @@ export interface Restored {
 		readonly size: number;
 		readonly calls: number;
 		readonly tokens: number;
-		/** The id of the model that it was begun with. Absent: unknown; so is that of a turn. */
+		/** The id of the model that it was begun with. Absent: unknown; so are those of other work. */
 		readonly model?: string;
 	}[];
 	readonly runs: readonly {
@@ -176,9 +187,15 @@ export interface Restored {
 		readonly skill: string;
 		readonly phase: string | undefined;
 		readonly status: string;
+		readonly model?: string;
 	}[];
 	/** Script runs that are open; each is resumed by name. */
-	readonly scripts: readonly { readonly scope: SessionScope; readonly run: string; readonly name: string }[];
+	readonly scripts: readonly {
+		readonly scope: SessionScope;
+		readonly run: string;
+		readonly name: string;
+		readonly model?: string;
+	}[];
 	/** Texts that were not shown yet; of a large one, its beginning. */
 	readonly undelivered: readonly BackgroundMessage[];
 	/** Unfinished work of the embedder's own features. */
@@ -240,6 +257,8 @@ export class Runtime implements AsyncDisposable {
 	readonly scripts: Scripts;
 	/** What tools have changed in files, and what those held before. */
 	readonly files: FileHistory;
+	/** The configuration files of the state, which follow rewinds. */
+	readonly config: ConfigFiles;
 	readonly #kernel: OpenKernel;
 	readonly #builtIn: BuiltIn;
 
@@ -249,6 +268,7 @@ export class Runtime implements AsyncDisposable {
 		this.#builtIn = builtIn;
 		this.scripts = kernel.hostOf(builtIn.script).scripts;
 		this.files = kernel.hostOf(builtIn.files).history;
+		this.config = kernel.hostOf(builtIn.config);
 	}
 
 	get wal(): Wal {
@@ -342,16 +362,13 @@ export class Runtime implements AsyncDisposable {
 				}),
 			),
 			runs: sessions.flatMap(({ scope, view }) =>
-				inFlightRuns(view.get(skillRuns)).map(([run, { skill, phase, status }]) => ({
-					scope,
-					run,
-					skill,
-					phase,
-					status,
+				inFlightRuns(view.get(skillRuns)).map(([run, { skill, phase, status, model }]) => ({
+					...{ scope, run, skill, phase, status },
+					...said(model),
 				})),
 			),
 			scripts: sessions.flatMap(({ scope, view }) =>
-				openRuns(view.get(scriptRuns)).map(([run, { name }]) => ({ scope, run, name })),
+				openRuns(view.get(scriptRuns)).map(([run, { name, model }]) => ({ scope, run, name, ...said(model) })),
 			),
 			undelivered: sessions.flatMap((session) => [
 				...undeliveredIn(session.view).map(({ spilled: _beside, ...each }) => each),

@@ -177,6 +177,16 @@ const lines: readonly (readonly [kind: string, data: object, line: object])[] = 
 		{ run: "s1", reason: { message: long, code: "X", detail: "private" } },
 		{ kind: "script", what: "failed", run: "s1", code: "X", why: cut },
 	],
+	[
+		"file_changed",
+		{ path: "settings.yaml", content: "private" },
+		{ kind: "config", what: "changed", path: "settings.yaml" },
+	],
+	[
+		"file_changed",
+		{ path: "settings.yaml", content: null },
+		{ kind: "config", what: "removed", path: "settings.yaml" },
+	],
 	["session_opened", {}, { kind: "session", what: "opened" }],
 	[
 		"reset",
@@ -223,7 +233,7 @@ describe("a record", () => {
 	/** What is worth no line: what was said, boundaries, and what another record says too. */
 	const silent = [
 		...["assistant_message", "message_delivered", "tool_failed"],
-		...["checkpoint", "reset_settled", "lane_closed", "lane_failed", walLost.kind],
+		...["checkpoint", "reset_settled", "config_settled", "lane_closed", "lane_failed", walLost.kind],
 	];
 
 	test("of every kind has a line, or is said to have none", () => {

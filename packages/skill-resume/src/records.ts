@@ -6,7 +6,16 @@ const run = z.string();
 /** Any JSON value, or no key at all for `undefined`. */
 const value = z.unknown().optional();
 
-export const skillRunStarted = defineRecord("skill_run_started", z.object({ run, skill: z.string(), input: value }));
+export const skillRunStarted = defineRecord(
+	"skill_run_started",
+	z.object({
+		run,
+		skill: z.string(),
+		input: value,
+		/** The id of the model that it is begun with. Absent in older logs: unknown. */
+		model: z.string().optional(),
+	}),
+);
 export const phaseEntered = defineRecord("skill_phase_entered", z.object({ run, phase: z.string(), visit: z.int() }));
 /** `next` is the phase that follows; absent: the run is over. */
 export const phaseCompleted = defineRecord(

@@ -31,7 +31,7 @@ export async function runSkillIn<Input>(
 	const run = (): SkillRun | undefined => entryAt(session.view.get(skillRuns), id);
 	// Taken now: after a rewind during this call, work of the line that was left must not write to the new one.
 	const using = stepPorts(session, ports);
-	if (!run() && input !== undefined) await startRun(id, skill, input, scope, using.log);
+	if (!run() && input !== undefined) await startRun(id, skill, input, scope, using.log, ports.model.id);
 	findRun(session.view.get(skillRuns), id);
 	return runSkill(id, skill, scope, {
 		deliver: async () => {},

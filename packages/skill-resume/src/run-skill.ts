@@ -33,6 +33,7 @@ export interface SkillPorts extends Using {
 /**
  * Writes the start of a run.
  *
+ * @param model the id of the model that it is begun with
  * @throws SkillError `SKILL_INVALID_INPUT` naming the field; nothing is written
  */
 export async function startRun<Input>(
@@ -41,9 +42,10 @@ export async function startRun<Input>(
 	input: unknown,
 	scope: Scope,
 	log: Using["log"],
+	model: string,
 ): Promise<void> {
 	parseInput(skill, input);
-	await log.append(skillRunStarted({ run: id, skill: skill.name, input: asKept(input) }), scope).durable;
+	await log.append(skillRunStarted({ run: id, skill: skill.name, input: asKept(input), model }), scope).durable;
 }
 
 /**

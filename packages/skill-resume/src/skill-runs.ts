@@ -21,6 +21,8 @@ const skillRun = z.object({
 	/** The seq of the start, or of the last change of a phase. An output that was delivered after it is the output of these phases. */
 	since: z.int(),
 	input: z.unknown().optional(),
+	/** The id of the model that it was begun with; absent: unknown. */
+	model: z.string().optional(),
 	/** The phase it is in; absent before the first. */
 	phase: z.string().optional(),
 	/** How often each phase was entered. */
@@ -41,13 +43,16 @@ export type SkillRuns = z.infer<typeof skillRunsState>;
 /** Every skill run of a session and the phase it is in. */
 export const skillRuns = defineProjection<SkillRuns>({
 	name: "skills",
-	version: 3,
+	version: 4,
 	schema: skillRunsState,
 	init: () => ({}),
 	handle: (on) => [
-		on(skillRunStarted, (state, { run, skill, input }, { seq }) => ({
+		on(skillRunStarted, (state, { run, skill, input, model }, { seq }) => ({
 			...state,
-			[run]: { skill, started: seq, since: seq, input, visits: {}, status: "running" },
+			[run]: {
+				...{ skill, started: seq, since: seq, input, visits: {}, status: "running" as const },
+				...(model === undefined ? {} : { model }),
+			},
 		})),
 		on(phaseEntered, (state, { run, phase, visit }, { seq }) =>
 			withRun(state, run, (before) => ({

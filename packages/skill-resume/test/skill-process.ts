@@ -67,7 +67,7 @@ export class Process extends MortalProcess {
 	}
 
 	start<Input>(skill: Skill<Input>, input?: unknown): Promise<void> {
-		return startRun("r1", skill, input, scope, this);
+		return startRun("r1", skill, input, scope, this, "scripted");
 	}
 
 	/**

@@ -1,18 +1,23 @@
-/** What `reyn config print | schema | path` and `reyn init` do. */
+/** What `reyn config print | schema | path | set | unset` and `reyn init` do. */
 import { appendFile, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { codeOf } from "@reyn/wal";
+import { type Document, parseDocument } from "yaml";
 import { z } from "zod";
-import type { Globals } from "../context.ts";
+import { type Globals, openForWork, stateOf } from "../context.ts";
+import { CliError } from "../exit-code.ts";
 import { howToChoose } from "../models.ts";
 import { writeNew } from "../new-file.ts";
-import { out } from "../print.ts";
-import { configFiles, isThere } from "./files.ts";
+import { err, out } from "../print.ts";
+import { configFiles, isThere, readConfig, SET_FILE, setFile, textOf as textIn } from "./files.ts";
 import { configSchema } from "./schema.ts";
 import { allSettings } from "./settings.ts";
+import { scalar } from "./variables.ts";
+
+const placesOf = (globals: Globals) => ({ ...globals, state: stateOf(globals) });
 
 export async function printSettings(globals: Globals): Promise<void> {
-	const settings = [...(await allSettings(globals, process.env))];
+	const settings = [...(await allSettings(placesOf(globals), process.env))];
 	if (globals.json) return void out.json({ settings: Object.fromEntries(settings) });
 	const width = Math.max(...settings.map(([path, { value }]) => textOf(path, value).length));
 	out.lines(settings.map(([path, { value, source }]) => `${textOf(path, value).padEnd(width)}  ${source}`));
@@ -29,10 +34,61 @@ export function printSchema({ json }: Globals): void {
 }
 
 export function printPaths(globals: Globals): void {
-	const files = configFiles(globals.cwd, process.env).map((file) => ({ path: file.path, exists: isThere(file) }));
+	const files = configFiles(placesOf(globals), process.env).map((file) => ({ path: file.path, exists: isThere(file) }));
 	if (globals.json) out.json({ files });
 	else out.lines(files.map(({ path, exists }) => `${path}  ${exists ? "is read" : "is not there"}`));
 }
+
+/**
+ * Sets a value in the configuration of the state, which follows rewinds; undefined: takes it out.
+ *
+ * @param key such as `plan.concurrency`
+ * @throws CliError `CLI_CONFIG` for what may not stand there, `CLI_NOT_FOUND` for what is not set: nothing was changed
+ */
+export async function setSetting(globals: Globals, key: string, value: string | undefined): Promise<void> {
+	const where = placesOf(globals);
+	const file = setFile(where);
+	await using runtime = await openForWork(globals);
+	const document = parseDocument(isThere(file) ? textIn(file) : "");
+	const path = key.split(".");
+	if (value === undefined) takeOut(document, path, file.name);
+	else putIn(document, path, scalar(value));
+	const isEmpty = Object.keys(document.toJS() ?? {}).length === 0;
+	const text = isEmpty ? null : String(document);
+	await readConfig(file, text ?? "");
+	await runtime.config.write(SET_FILE, text).catch((error: unknown) => {
+		if (codeOf(error) === "SNAPSHOT_NOT_RESTORED")
+			err.line("reyn: this is recorded, and the next command that writes finishes it");
+		throw error;
+	});
+	const now = (await allSettings(where, process.env)).get(key);
+	if (globals.json) return void out.json({ key, ...now });
+	out.lines([
+		now ? `${textOf(key, now.value)}  ${now.source}` : `${key} is ${value === undefined ? "not set" : "set"}`,
+	]);
+}
+
+function putIn(document: Document, path: readonly string[], value: unknown): void {
+	try {
+		document.setIn(path, document.createNode(value));
+	} catch {
+		throw new CliError("CLI_CONFIG", `${path.join(".")}: there is no such key; reyn config schema has all of them`);
+	}
+}
+
+function takeOut(document: Document, path: readonly string[], name: string): void {
+	if (!document.hasIn(path))
+		throw new CliError(
+			"CLI_NOT_FOUND",
+			`${path.join(".")} is not set in ${name}; reyn config print says what holds, and from where`,
+		);
+	document.deleteIn(path);
+	for (let above = path.slice(0, -1); above.length > 0 && isBlank(document, above); above = above.slice(0, -1))
+		document.deleteIn(above);
+}
+
+const isBlank = (document: Document, path: readonly string[]): boolean =>
+	(document.getIn(path) as { readonly items?: readonly unknown[] } | undefined)?.items?.length === 0;
 
 const TEMPLATE = `# What holds for this directory; "reyn config print" shows all that holds, and from where.
 # In your own configuration alone ("reyn config path" says where), or with --model or REYN_MODEL:
@@ -49,10 +105,18 @@ const TEMPLATE = `# What holds for this directory; "reyn config print" shows all
 #   concurrency: 3
 #   step_max_iterations: 5
 #   retry_limit: 3
+# limits:
+#   turn_rounds: 50
+# plan_resume:
+#   default: retry_pending  # or discard
+# in_doubt:
+#   default: ask          # ask or skip; retry is said in your own
+#   per_tool:
+#     shell: skip
 # skill_resume:
 #   default: retry        # retry, skip or discard_skill
 # scripts:
-#   isolate: false
+#   isolate: true
 # permissions:            # a file in a directory denies, or has more asked; --mode, or your own configuration, allows
 #   mode: ask             # ask or read-only
 #   rules:

@@ -1,7 +1,7 @@
 /** Where a configuration lies, and the reading of one file: what is wrong in it is said with its line and column. */
 import { existsSync, lstatSync, readFileSync, statSync } from "node:fs";
 import { homedir } from "node:os";
-import { isAbsolute, join, resolve } from "node:path";
+import { isAbsolute, join, relative, resolve } from "node:path";
 import type { Document, LineCounter } from "yaml";
 import type { z } from "zod";
 import { CliError } from "../exit-code.ts";
@@ -20,13 +20,30 @@ export interface ConfigFile {
 /** A file of settings is no book. */
 const MOST_BYTES = 64 * 1024;
 
+/** Where a configuration is looked for. */
+export interface Where {
+	readonly cwd: string;
+	/** The state directory. */
+	readonly state: string;
+}
+
 /** In the order in which they count: a later one is stronger. */
-export function configFiles(cwd: string, { XDG_CONFIG_HOME: at = "" }: Env): readonly ConfigFile[] {
+export function configFiles({ cwd, state }: Where, { XDG_CONFIG_HOME: at = "" }: Env): readonly ConfigFile[] {
 	const own = join(isAbsolute(at) ? at : join(homedir(), ".config"), "reyn/config.yaml");
 	return [
 		{ path: own, name: own, isShared: false },
 		...["reyn.yaml", "reyn.local.yaml"].map((name) => ({ path: resolve(cwd, name), name, isShared: true })),
+		setFile({ cwd, state }),
 	];
+}
+
+/** What `reyn config set` writes, among the configuration files of the state. */
+export const SET_FILE = "settings.yaml";
+
+export function setFile({ cwd, state }: Where): ConfigFile {
+	const path = resolve(state, "config", SET_FILE);
+	const name = relative(resolve(cwd), path);
+	return { path, name: name.startsWith("..") ? path : name, isShared: true };
 }
 
 export const isThere = ({ path }: ConfigFile): boolean => existsSync(path);
@@ -37,11 +54,10 @@ export interface Read {
 	placeOf(path: readonly string[]): string;
 }
 
-/** @throws CliError `CLI_CONFIG` */
-export async function readConfig(file: ConfigFile): Promise<Read> {
+/** @param text what it holds, or is to hold @throws CliError `CLI_CONFIG` */
+export async function readConfig(file: ConfigFile, text = textOf(file)): Promise<Read> {
 	const { name, isShared } = file;
 	const [{ LineCounter, parseDocument }, { configSchema }] = await Promise.all([import("yaml"), import("./schema.ts")]);
-	const text = textOf(file);
 	const lines = new LineCounter();
 	const document = parseDocument(text, { lineCounter: lines });
 	const [syntax] = document.errors;
@@ -64,6 +80,7 @@ export async function readConfig(file: ConfigFile): Promise<Read> {
 function deniedIn({
 	model,
 	prices,
+	in_doubt: { default: inDoubt, per_tool: perTool = {} } = {},
 	scripts,
 	files,
 	events,
@@ -78,6 +95,12 @@ function deniedIn({
 		return {
 			path: ["prices"],
 			why: "a file that lies in a directory says no prices, as the directory may come from a stranger, who could make your budget last longer than you meant. Say them in your own configuration (reyn config path)",
+		};
+	const again = Object.keys(perTool).find((tool) => perTool[tool] === "retry");
+	if (inDoubt === "retry" || again !== undefined)
+		return {
+			path: inDoubt === "retry" ? ["in_doubt", "default"] : ["in_doubt", "per_tool", again as string],
+			why: "a file that lies in a directory has nothing made again, as it may come from a stranger: it can say skip or ask. retry is said in your own configuration (reyn config path)",
 		};
 	if (scripts?.isolate === false)
 		return {
@@ -117,7 +140,7 @@ function contentOf(document: Document.Parsed, wrong: (why: string) => CliError):
 }
 
 /** A pipe would hold everything up, and a link leads to what is somebody else's. */
-function textOf({ path, name, isShared }: ConfigFile): string {
+export function textOf({ path, name, isShared }: ConfigFile): string {
 	let size: number;
 	try {
 		const stats = isShared ? lstatSync(path) : statSync(path);

@@ -10,6 +10,19 @@ export function addConfig(program: Command, globals: () => Globals): void {
 		.addHelpText("after", "\nExample: reyn config print")
 		.action(async () => (await import("./command.ts")).printSettings(globals()));
 	config
+		.command("set")
+		.description("set a value for this state: recorded, and so it follows rewinds")
+		.argument("<key>", "such as plan.concurrency")
+		.argument("<value>", "as it would stand in reyn.yaml")
+		.addHelpText("after", "\nExample: reyn config set plan.concurrency 2")
+		.action(async (key: string, value: string) => (await import("./command.ts")).setSetting(globals(), key, value));
+	config
+		.command("unset")
+		.description("take a value out that was set so")
+		.argument("<key>", "such as plan.concurrency")
+		.addHelpText("after", "\nExample: reyn config unset plan.concurrency")
+		.action(async (key: string) => (await import("./command.ts")).setSetting(globals(), key, undefined));
+	config
 		.command("schema")
 		.description("the JSON Schema of reyn.yaml, for editors")
 		.addHelpText("after", "\nExample: reyn config schema > reyn.schema.json")

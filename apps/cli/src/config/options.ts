@@ -7,14 +7,16 @@ import type { Config } from "./schema.ts";
 export function runtimeOptionsOf({
 	model_policy: policy = {},
 	plan = {},
+	plan_resume: { default: planResume } = {},
 	limits = {},
 	skill_resume: skills,
+	in_doubt: inDoubt = {},
 	scripts = {},
 	files = {},
 	events = {},
 }: Config): Pick<
 	RuntimeOptions,
-	"limits" | "modelPolicy" | "skillResume" | "isolate" | "images" | "turnRounds" | "trail"
+	"limits" | "modelPolicy" | "planResume" | "skillResume" | "inDoubt" | "isolate" | "images" | "turnRounds" | "trail"
 > {
 	const { tries, timeout_seconds: seconds } = policy;
 	return {
@@ -28,7 +30,8 @@ export function runtimeOptionsOf({
 			retryLimit: plan.retry_limit,
 		}),
 		...(skills && { skillResume: { default: skills.default ?? "retry", per_skill: skills.per_skill ?? {} } }),
-		...said({ isolate: scripts.isolate, images: files.images, turnRounds: limits.turn_rounds }),
+		inDoubt: said({ default: inDoubt.default, tools: inDoubt.per_tool }),
+		...said({ planResume, isolate: scripts.isolate, images: files.images, turnRounds: limits.turn_rounds }),
 		trail: said({
 			keepDays: events.keep_days,
 			maxBytes: events.max_mb === undefined ? undefined : events.max_mb * 1_000_000,

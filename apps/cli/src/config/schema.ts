@@ -11,6 +11,8 @@ const shape = <T extends z.core.$ZodLooseShape>(fields: T, help: string) =>
 
 const skills = skillResumeSchema.shape;
 
+const inDoubt = z.enum(["retry", "skip", "ask"]);
+
 const dollars = dollarsSchema.positive();
 
 const price = z
@@ -105,6 +107,16 @@ export const configSchema = shape(
 			},
 			"plans",
 		),
+		plan_resume: shape(
+			{
+				default: z
+					.enum(["retry_pending", "discard"])
+					.describe(
+						"retry_pending: it goes on, and finished steps are not paid again; discard: it is given up, and you are asked to ask again",
+					),
+			},
+			"what becomes of a plan whose process ended, when work goes on",
+		),
 		limits: shape(
 			{
 				turn_rounds: count(1000).describe(
@@ -116,6 +128,15 @@ export const configSchema = shape(
 		skill_resume: shape(
 			{ default: skills.default.unwrap(), per_skill: skills.per_skill.unwrap() },
 			"what to do with effects of skills that may or may not have happened",
+		),
+		in_doubt: shape(
+			{
+				default: inDoubt.describe("of tools that say nothing themselves"),
+				per_tool: z
+					.record(z.string().min(1).max(200), inDoubt)
+					.describe("by the name of a tool, whatever it says itself"),
+			},
+			"what becomes of a call that a crash cut, of which nobody can say whether it happened: retry makes it again, skip does not, ask does as permissions say; in a file of a directory, skip or ask",
 		),
 		scripts: shape({ isolate: z.boolean().describe("run scripts in a process of their own") }, "scripts"),
 		files: shape(
@@ -181,7 +202,9 @@ export const defaults = {
 	model: "offline",
 	model_policy: { tries: 6, timeout_seconds: 600 },
 	plan: { concurrency: 3, step_max_iterations: 5, retry_limit: 3 },
+	plan_resume: { default: "retry_pending" },
 	skill_resume: { default: "retry" },
+	in_doubt: { default: "retry" },
 	scripts: { isolate: false },
 	files: { images: true },
 	permissions: { mode: "ask", rules: [] },

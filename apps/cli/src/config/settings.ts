@@ -1,6 +1,6 @@
-/** The settings that hold, each with where it comes from: defaults < yours < `reyn.yaml` < `reyn.local.yaml` < `REYN_*` < flags. */
+/** The settings that hold, each with where it comes from: defaults < yours < `reyn.yaml` < `reyn.local.yaml` < what was set < `REYN_*` < flags. */
 import type { PermissionMode } from "@reyn/runtime";
-import { configFiles, isThere, readConfig } from "./files.ts";
+import { configFiles, isThere, readConfig, type Where } from "./files.ts";
 import type { Config } from "./schema.ts";
 
 type Env = Readonly<Record<string, string | undefined>>;
@@ -19,15 +19,14 @@ export interface Settings {
 	readonly unknown: readonly string[];
 }
 
-interface Asked {
-	readonly cwd: string;
+interface Asked extends Where {
 	readonly model?: string | undefined;
 }
 
 /** Most commands find no file, and load nothing that reads one. @throws CliError `CLI_CONFIG` */
-export async function settingsOf({ cwd, model }: Asked, env: Env): Promise<Settings> {
+export async function settingsOf({ model, ...where }: Asked, env: Env): Promise<Settings> {
 	const from = new Map<string, Setting>();
-	for (const file of configFiles(cwd, env).filter(isThere)) {
+	for (const file of configFiles(where, env).filter(isThere)) {
 		const { config, placeOf } = await readConfig(file);
 		for (const [path, value] of leavesOf(config)) {
 			if (file.isShared && !narrows(path, value, from)) continue;
@@ -60,15 +59,13 @@ function narrows(path: readonly string[], value: unknown, from: ReadonlyMap<stri
 	return modes.indexOf(value) < modes.indexOf(held ?? "ask");
 }
 
-/** The stronger value counts; but rules are added, so that nothing takes away what is denied elsewhere. */
+/** The stronger value counts; but rules, and what is said by tool, are added, so that nothing takes away what is said elsewhere. */
 function add(from: Map<string, Setting>, path: readonly string[], value: unknown, source: string): void {
 	const name = path.join(".");
-	const before = name === "permissions.rules" ? from.get(name) : undefined;
+	const both = together[name];
+	const before = both && from.get(name);
 	if (!before) return void from.set(name, { value, source });
-	from.set(name, {
-		value: [...(before.value as readonly unknown[]), ...(value as readonly unknown[])],
-		source: `${before.source}, ${source}`,
-	});
+	from.set(name, { value: both(before.value as never, value as never), source: `${before.source}, ${source}` });
 }
 
 /** Variables that are no settings: a file for the trace of model calls, how a terminal is read, what a page is heard by. */
@@ -76,7 +73,12 @@ const others: readonly string[] = ["REYN_MODEL_TRACE", "REYN_SCREEN_READER", "RE
 
 const mayBeSetting = (name: string): boolean => name.startsWith("REYN_") && !others.includes(name);
 
-const byFreeNames = new Set(["per_skill", "prices"]);
+const together: Readonly<Record<string, (before: never, value: never) => unknown>> = {
+	"permissions.rules": (before: readonly unknown[], value: readonly unknown[]) => [...before, ...value],
+	"in_doubt.per_tool": (before: object, value: object) => ({ ...before, ...value }),
+};
+
+const byFreeNames = new Set(["per_skill", "per_tool", "prices"]);
 
 /** A list or a map by free names is one value. */
 function* leavesOf(value: object, before: readonly string[] = []): Generator<[readonly string[], unknown]> {

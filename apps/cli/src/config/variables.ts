@@ -22,7 +22,8 @@ export function fromVariable(
 	return { path, value: given };
 }
 
-function scalar(text: string): unknown {
+/** A value as it is typed: YAML, or the text itself. */
+export function scalar(text: string): unknown {
 	try {
 		return parse(text, { maxAliasCount: 0 });
 	} catch {

@@ -7,6 +7,8 @@ import { callKeySchema } from "../records.ts";
 export const scriptLane = (run: string): string => `script/${run}`;
 
 const run = z.string();
+/** The id of the model that an attempt is made with. Absent in older logs: unknown. */
+const model = z.string().optional();
 /** SHA-256 of the script's text, of the text as it was parsed, and of its canonical arguments. */
 const version = { script: z.string(), program: z.string().optional(), args: z.string() };
 
@@ -20,7 +22,7 @@ export interface Version {
 export const isSameVersion = (a: Version, b: Version): boolean =>
 	a.args === b.args && (a.script === b.script || (a.program !== undefined && a.program === b.program));
 
-export const scriptStarted = defineRecord("script_started", z.object({ run, name: z.string(), ...version }));
+export const scriptStarted = defineRecord("script_started", z.object({ run, name: z.string(), ...version, model }));
 
 /**
  * A resume of a run. With another script or other arguments (see {@link isSameVersion}) a new revision begins: calls of earlier
@@ -28,7 +30,7 @@ export const scriptStarted = defineRecord("script_started", z.object({ run, name
  */
 export const scriptResumed = defineRecord(
 	"script_resumed",
-	z.object({ run, ...version, reuse: z.enum(["prefix", "content"]) }),
+	z.object({ run, ...version, reuse: z.enum(["prefix", "content"]), model }),
 );
 
 /** The tokens of the answers that this attempt recalled, since a recall leaves no record of its own. Absent: not known. */

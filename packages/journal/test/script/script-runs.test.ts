@@ -1,6 +1,8 @@
 /** The projection of script runs. */
 import { View } from "@reyn/snapshot";
+import type { Draft } from "@reyn/wal";
 import { expect, test } from "vitest";
+import { stepCompleted } from "../../src/records.ts";
 import { scriptCompleted, scriptResumed, scriptRuns, scriptStarted } from "../../src/script/index.ts";
 
 test("a run whose start is not on the path does not come to life, though every object has its name", () => {
@@ -34,4 +36,27 @@ test.each([
 	);
 	expect(view.get(scriptRuns)).toMatchObject({ r: { ...version, revision } });
 	expect("program" in (view.get(scriptRuns).r ?? {})).toBe("program" in version);
+});
+
+test("the model of a run is the one that has answered in its revision, or that it is to ask first", () => {
+	const scope = { agent: "default", session: "main", run: "r" };
+	const answered = (name: string) =>
+		stepCompleted({ lane: "script/r", fp: "", occ: 0, kind: "agent", name, result: "" } as never);
+	const resumed = (model: string, script = "s") =>
+		scriptResumed({ run: "r", script, args: "a", reuse: "prefix", model });
+	const modelAfter = (...drafts: readonly Draft[]) => {
+		const all = [scriptStarted({ run: "r", name: "s.ts", script: "s", args: "a", model: "first" }), ...drafts];
+		return all
+			.reduce(
+				(before, draft) => before.apply({ seq: before.seq + 1, ts: 0, crc: "", scope, ...draft }),
+				View.empty({ agent: "default", session: "main" }, [scriptRuns]),
+			)
+			.get(scriptRuns).r?.model;
+	};
+	expect(modelAfter()).toBe("first");
+	expect(modelAfter(resumed("second"))).toBe("second");
+	expect(modelAfter(resumed("second"), answered("second"), resumed("third"))).toBe("second");
+	// It was stopped, as its calls are of the first.
+	expect(modelAfter(answered("first"), resumed("second"))).toBe("first");
+	expect(modelAfter(answered("first"), resumed("second", "edited"))).toBe("second");
 });

@@ -5,6 +5,8 @@ import type { Feature } from "../kernel/feature.ts";
 import type { BudgetHost } from "./budget/budget-host.ts";
 import { budgetFeature } from "./budget/index.ts";
 import type { MoneyOptions } from "./budget/options.ts";
+import type { ConfigFiles } from "./config/config-files.ts";
+import { configFeature } from "./config/index.ts";
 import { type ConversationHost, type ConversationOptions, conversationFeature } from "./conversation/index.ts";
 import type { FileHistoryOptions } from "./files/file-history.ts";
 import { type FileHost, filesFeature } from "./files/index.ts";
@@ -29,6 +31,7 @@ export interface BuiltIn {
 	readonly skill: Feature<SkillHost>;
 	readonly script: Feature<ScriptHost>;
 	readonly files: Feature<FileHost>;
+	readonly config: Feature<ConfigFiles>;
 	readonly list: readonly Feature[];
 }
 
@@ -53,9 +56,10 @@ export function builtIn({ skills, skillResume, permissions, ...options }: BuiltI
 	const skill = skillFeature({ skills, resume: skillResume });
 	const script = scriptFeature(options);
 	const files = filesFeature(options, [PLAN_TOOL, ASK_USER]);
+	const config = configFeature();
 	return {
-		...{ question, permission, budget, conversation, plan, skill, script, files },
-		list: [question, permission, budget, conversation, plan, skill, script, files],
+		...{ question, permission, budget, conversation, plan, skill, script, files, config },
+		list: [question, permission, budget, conversation, plan, skill, script, files, config],
 	};
 }
 

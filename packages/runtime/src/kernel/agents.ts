@@ -1,10 +1,8 @@
 /** The agents: each has its own model, tools and instructions where they are given, and the common ones otherwise. */
 import type { Model, Tool, ToolSource } from "@reyn/journal";
 import { assertPurity } from "@reyn/journal/internal";
-import type { Scope } from "@reyn/wal";
 import { RuntimeError } from "./errors.ts";
-import type { ModelChanged } from "./events.ts";
-import type { Agent, Piece } from "./feature.ts";
+import type { Agent } from "./feature.ts";
 
 export interface AgentOptions {
 	readonly model: Model;
@@ -61,17 +59,6 @@ export class Agents {
 		const all = [this.#all, ...Object.values(this.#own)].map(({ tools }) => tools);
 		return [...new Set(all)].filter((tools) => tools !== undefined);
 	}
-}
-
-/** The event of a piece that goes on with another model than it was begun with; undefined: it does not. */
-export function modelChange(
-	scope: Scope,
-	{ kind, id }: Pick<Piece, "kind" | "id">,
-	from: string | undefined,
-	to: string,
-): ModelChanged | undefined {
-	if (from === undefined || from === to) return undefined;
-	return { type: "model_changed", scope, kind, id, from, to };
 }
 
 async function told(instructions: AgentOptions["instructions"]): Promise<string> {

@@ -3,12 +3,14 @@ import type { StepEvent } from "@reyn/journal";
 import type { Checkpoint } from "@reyn/timetravel";
 import type { Scope, Seq } from "@reyn/wal";
 
-/** An event of the kernel. */
-/** Work goes on with another model than it was begun with. What is recorded of it counts, and is not paid again. */
+/**
+ * Work goes on with another model than it was begun with. What is recorded of turns and plans counts, and is not paid again; the open
+ * phase of a skill asks anew, and a script that has answers of the first one stops with `REPLAY_DIVERGENCE` unless it was edited.
+ */
 export interface ModelChanged {
 	readonly type: "model_changed";
 	readonly scope: Scope;
-	/** The piece of work: `turn`, `plan`. */
+	/** The piece of work: `turn`, `plan`, `skill`, `script`. */
 	readonly kind: string;
 	readonly id: string;
 	/** The ids of the models. */
@@ -16,6 +18,7 @@ export interface ModelChanged {
 	readonly to: string;
 }
 
+/** An event of the kernel. */
 export type KernelEvent =
 	| ModelChanged
 	/**

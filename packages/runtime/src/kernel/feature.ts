@@ -1,7 +1,7 @@
 /** The interface between the kernel and a feature, in both directions. No feature knows another. */
 import type { GatedCall, Model, ModelPolicy, Tool, Using, Verdict } from "@reyn/journal";
 import type { AnyProjection, View } from "@reyn/snapshot";
-import type { Timeline, UndoRules } from "@reyn/timetravel";
+import type { Coverage, Moved, Timeline, UndoRules } from "@reyn/timetravel";
 import type { AnyRecordKind, BlobStore, Clock, Draft, Ids, Scope, Seq, Timers, Wal, WalRecord } from "@reyn/wal";
 import type { Audited } from "./audit.ts";
 import type { DiskSpace } from "./disk-space.ts";
@@ -97,6 +97,15 @@ export interface FeatureHost {
 	goOn?(session: Session, piece: Piece): void;
 	/** Tools that the feature offers to a model; made for each frame, so that they may close over it. */
 	tools?(frame: Frame): readonly Tool[];
+	/** Called before a move is written, which waits for it. If it throws, nothing is written, and nothing moves. */
+	quiet?(coverage: Coverage): Promise<void>;
+	/**
+	 * Brings what it keeps outside of the log in line with a move, whose reset is durable. Called again after a crash, and has to give
+	 * the same then. If it throws, the move is unfinished, and the next start goes on with it.
+	 */
+	moved?(move: Moved): Promise<void>;
+	/** Called once by the process that writes, when the moves that a crash cut are finished. */
+	opened?(): Promise<void>;
 	/**
 	 * Decides on each call of a model or a tool before it is made; recalled calls are not asked about. Every feature has to let it pass,
 	 * in the order of the list. A call that waits stops its work, which asks again after `kernel.goOn` of its piece, or at the next start.
@@ -135,11 +144,13 @@ export interface Kernel {
 	readonly modelPolicy: ModelPolicy | undefined;
 	/** The store of results that are too large for a record. */
 	readonly results: BlobStore;
-	readonly store: Pick<Store, "local">;
+	readonly store: Pick<Store, "local" | "config">;
 	/** The blobs of an area beside the log. A blob that is put there is safe from `gc` as long as this kernel is open. */
 	blobs(area: string): BlobStore;
 	/** @param begunWith the id of the model that a work was begun with: it goes on with that one, where it is to be had */
 	agent(scope: Scope, begunWith?: string): Agent;
+	/** The agent that a piece begins or goes on with. Where its model is another than the recorded one, an event says so. */
+	agentFor(scope: Scope, piece: Pick<Piece, "kind" | "id">, begunWith: string | undefined): Agent;
 	/** The agent's own tools, and what features offer to this frame. */
 	tools(frame: Frame): readonly Tool[];
 	/** The ports that steps run on: the current log, recall, results, the meter. Steps stop with the signal. */

@@ -1,6 +1,7 @@
 /** The kernel: one log, its timeline, the sessions over it, and the features that work in them. */
 import {
 	type GatedCall,
+	type InDoubt,
 	type ModelPolicy,
 	type Prices,
 	type StepEvent,
@@ -9,9 +10,9 @@ import {
 	type Using,
 	type Verdict,
 } from "@reyn/journal";
-import { SnapshotStore } from "@reyn/snapshot";
+import { entryAt, SnapshotStore } from "@reyn/snapshot";
 import { newestSnapshot } from "@reyn/snapshot/internal";
-import { checkpoint, openTimeline, type RetentionPolicy, reset, type Timeline } from "@reyn/timetravel";
+import { type Coverage, checkpoint, openTimeline, type RetentionPolicy, reset, type Timeline } from "@reyn/timetravel";
 import {
 	type BlobStore,
 	type Clock,
@@ -36,7 +37,7 @@ import { auditOwn } from "./audit.ts";
 import { type Composition, compose } from "./compose.ts";
 import { DiskSpace } from "./disk-space.ts";
 import { RuntimeError } from "./errors.ts";
-import type { KernelEvent } from "./events.ts";
+import type { KernelEvent, ModelChanged } from "./events.ts";
 import type { Agent, Feature, FeatureHost, Frame, Kernel, Piece } from "./feature.ts";
 import { Meter, type MeterReading } from "./meter.ts";
 import { Pump, type Subscription, type Tell, type Told } from "./pump.ts";
@@ -62,6 +63,8 @@ export interface KernelOptions {
 	readonly prices?: Prices | undefined;
 	/** How long a rewind waits for work to stop, in milliseconds. Default: 5000. */
 	readonly quietMs?: number | undefined;
+	/** What becomes of calls in doubt. Default: they are made again, but for what their tools say. */
+	readonly inDoubt?: InDoubtOptions | undefined;
 	/** Keep what files held before tools change them? Default: true. */
 	readonly images?: boolean | undefined;
 	/** What stays of the audit trail: files of so many days, and so many bytes of all together. Default: 90 days, 100 MB. */
@@ -71,6 +74,14 @@ export interface KernelOptions {
 	readonly agents: Agents;
 	/** Gets all events from now on, in the process that writes. Default: nothing is called. */
 	emit?: (<Event extends { readonly type: string }>(event: Event) => void) | undefined;
+}
+
+/** What becomes of a call that a crash cut, where its far side does not know: it is made again, skipped, or the gates decide. */
+export interface InDoubtOptions {
+	/** Where its tool says nothing. Default: `retry`. */
+	readonly default?: InDoubt | undefined;
+	/** By the name of the tool, whatever that says itself. */
+	readonly tools?: Readonly<Record<string, InDoubt>> | undefined;
 }
 
 /** How far `gc` goes, and whether it only says so. */
@@ -142,6 +153,7 @@ export async function startKernel(options: KernelOptions, parts: KernelParts): P
 		await kernel.sessions.open();
 		if (!readOnly) await timeline.settle();
 		kernel.listen();
+		await kernel.opened();
 		return kernel;
 	} catch (error) {
 		await wal.close();
@@ -202,14 +214,27 @@ export class OpenKernel implements Kernel {
 		const { begins } = composition;
 		this.sessions = new Sessions({ timeline, begins, assertOpen: () => this.assertOpen() });
 		timeline.attend({
-			quiet: async ({ coverage }) => this.sessions.hold(coverage),
-			rebuild: (move) =>
-				rebuild(this.sessions, move, { timeline, features: options.features, relaunch: this.#relaunch }),
+			quiet: ({ coverage }) => this.#hold(coverage),
+			rebuild: async (move) => {
+				await rebuild(this.sessions, move, { timeline, features: options.features, relaunch: this.#relaunch });
+				for (const host of this.#hosts.values()) await host.moved?.(move);
+			},
 		});
 		for (const feature of options.features) {
 			const host = feature.start(this);
 			this.#hosts.set(feature, host);
 			for (const { key, value } of host.services ?? []) this.#services.set(key.service, value);
+		}
+	}
+
+	async #hold(coverage: Coverage): Promise<() => void> {
+		const over = this.sessions.hold(coverage);
+		try {
+			for (const host of this.#hosts.values()) await host.quiet?.(coverage);
+			return over;
+		} catch (error) {
+			over();
+			throw error;
 		}
 	}
 
@@ -254,6 +279,14 @@ export class OpenKernel implements Kernel {
 
 	agent({ agent = mainSession.agent }: Scope, begunWith?: string): Agent {
 		return this.#options.agents.of(agent, begunWith);
+	}
+
+	agentFor(scope: Scope, { kind, id }: Pick<Piece, "kind" | "id">, from: string | undefined): Agent {
+		const agent = this.agent(scope, from);
+		const to = agent.model.id;
+		if (from !== undefined && from !== to)
+			this.emit<ModelChanged>({ type: "model_changed", scope, kind, id, from, to });
+		return agent;
 	}
 
 	tools(frame: Frame): ReturnType<Kernel["tools"]> {
@@ -313,7 +346,7 @@ export class OpenKernel implements Kernel {
 	}
 
 	using(session: Session, signal: AbortSignal): Using {
-		const { clock, timers, modelPolicy, random, redact, images = true } = this.#options;
+		const { clock, timers, modelPolicy, random, redact, images = true, inDoubt = {} } = this.#options;
 		return stepPorts(session, {
 			wal: this.wal,
 			signal,
@@ -326,6 +359,8 @@ export class OpenKernel implements Kernel {
 			clock,
 			timers,
 			modelPolicy,
+			whenInDoubt: () => inDoubt.default ?? "retry",
+			toolInDoubt: (name) => entryAt(inDoubt.tools ?? {}, name),
 		});
 	}
 
@@ -346,6 +381,11 @@ export class OpenKernel implements Kernel {
 	/** Tells an event that cannot wait for the log: that the disk is full, or free again. */
 	emitAtOnce(event: KernelEvent): void {
 		this.#pump.sayAtOnce(event);
+	}
+
+	async opened(): Promise<void> {
+		if (this.isReadOnly) return;
+		for (const host of this.#hosts.values()) await host.opened?.();
 	}
 
 	/** Attaches `emit` to the pump, and begins to write the audit trail. A reader subscribes instead, and writes nothing. */

@@ -12,6 +12,8 @@ export interface Store {
 	blobs(area: string): BlobStore;
 	/** A directory of this machine, for things that need one, such as a workspace. */
 	readonly local: string | undefined;
+	/** The directory of configuration files. Absent: there are none. */
+	readonly config?: string;
 	/** The directory of the audit trail. Absent: there is no trail. */
 	readonly trail?: TrailDirectory;
 	/** Throws if the store cannot be used, before its log is opened. Reads only. */

@@ -17,6 +17,8 @@ export interface Layout {
 	readonly commands: string;
 	/** The directory of the audit trail. */
 	readonly events: string;
+	/** The directory of configuration files. */
+	readonly config: string;
 	/** The directory that an agent's skills write to. */
 	workspace(scope: Scope): string;
 }
@@ -30,6 +32,7 @@ export function layoutOf(root: string): Layout {
 		agents,
 		commands: join(root, "state", "commands"),
 		events: join(root, "events"),
+		config: join(root, "config"),
 		workspace: ({ agent = "default" }) => workspaceIn(join(agents, agentIn(agents, agent))),
 	};
 }
@@ -87,8 +90,8 @@ export const formerPlansIn = ({ agents }: Layout): readonly string[] =>
 
 /** Refuses a state if one of its directories is a link, or others may write to it. @throws WalError `WAL_UNSAFE` */
 export function assertOwnState(layout: Layout): void {
-	const { root, wal, runs, agents, commands } = layout;
-	for (const directory of [root, wal, commands]) assertOwnDirectory(directory);
+	const { root, wal, runs, agents, commands, config } = layout;
+	for (const directory of [root, wal, commands, config]) assertOwnDirectory(directory);
 	for (const { directory } of areasIn(layout)) assertOwnDirectory(directory);
 	for (const directory of [runs, agents]) assertOwnDirectory(directory);
 	for (const agent of agentsIn(agents)) {

@@ -31,6 +31,7 @@ export function fileStore(
 		realm: "main",
 		local: directory,
 		trail: trailDirectory(layout.events),
+		config: layout.config,
 		async check() {
 			assertOwnState(layout);
 		},

@@ -11,6 +11,8 @@ export interface FileGenerationsOptions {
 	readonly directory: string;
 	/** Decides which files are recorded, by path in the directory: `agents/main.yaml`. A file that was recorded once is always tracked. */
 	tracks(path: string): boolean;
+	/** Says why a text may not be recorded; undefined: it may. Default: every text may. */
+	refuses?(content: string): string | undefined;
 }
 
 /** Calls run one after the other. The views have to be of the directory's scope, with `files` among their projections. */
@@ -63,11 +65,13 @@ export function fileGenerations(options: FileGenerationsOptions): FileGeneration
 class Generations implements FileGenerations {
 	readonly #directory: TrackedDirectory;
 	readonly #tracks: (path: string) => boolean;
+	readonly #refuses: (content: string) => string | undefined;
 	#last: Promise<unknown> = Promise.resolve();
 
-	constructor({ directory, tracks }: FileGenerationsOptions) {
-		this.#directory = new TrackedDirectory(directory);
-		this.#tracks = (path) => tracks(path);
+	constructor(options: FileGenerationsOptions) {
+		this.#directory = new TrackedDirectory(options.directory);
+		this.#tracks = (path) => options.tracks(path);
+		this.#refuses = (content) => options.refuses?.(content);
 	}
 
 	record(log: Appender, view: View): Promise<readonly WalRecord[]> {
@@ -79,7 +83,7 @@ class Generations implements FileGenerations {
 			for (const path of [...new Set([...known.keys(), ...tracked])].sort()) {
 				try {
 					const content = await this.#content(path);
-					if (content !== (known.get(path) ?? null)) appended.push(append(log, view, path, content));
+					if (content !== (known.get(path) ?? null)) appended.push(this.#append(log, view, path, content));
 				} catch (error) {
 					if (!isRefusal(error)) throw error;
 					refused.push(...error.detail.files);
@@ -98,7 +102,7 @@ class Generations implements FileGenerations {
 			const found = await this.#content(path);
 			const appended: Appended[] = [];
 			for (const next of [found ?? known, content]) {
-				if (next !== known) appended.push(append(log, view, path, next));
+				if (next !== known) appended.push(this.#append(log, view, path, next));
 				known = next;
 			}
 			await appended.at(-1)?.durable;
@@ -155,6 +159,12 @@ class Generations implements FileGenerations {
 		const found = beyond === undefined ? await this.#directory.inspect(path) : { why: beyond };
 		if ("why" in found) throw notRecorded([{ path, why: found.why }]);
 		return found.content;
+	}
+
+	#append(log: Appender, view: View, path: string, content: string | null): Appended {
+		const why = content === null ? undefined : this.#refuses(content);
+		if (why !== undefined) throw notRecorded([{ path, why }]);
+		return append(log, view, path, content);
 	}
 
 	/** Runs one call at a time, so that a file which another call is about to write does not count as an edit by hand. */

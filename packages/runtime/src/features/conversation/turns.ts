@@ -2,7 +2,6 @@
 import { JournalError } from "@reyn/journal";
 import type { Seq } from "@reyn/wal";
 import { isReynError } from "@reyn/wal";
-import { modelChange } from "../../kernel/agents.ts";
 import { stopReason } from "../../kernel/background.ts";
 import type { Kernel } from "../../kernel/feature.ts";
 import { asker } from "../../kernel/services.ts";
@@ -100,10 +99,7 @@ export class Turns {
 			title,
 			since: turn,
 		} as const;
-		const begunWith = modelOf(session.view.get(conversation), turn);
-		const agent = kernel.agent(scope, begunWith);
-		const changed = modelChange(scope, piece, begunWith, agent.model.id);
-		if (changed) kernel.emit(changed);
+		const agent = kernel.agentFor(scope, piece, modelOf(session.view.get(conversation), turn));
 		try {
 			await runTurn(session, turn, {
 				...kernel.using(session, signal),

@@ -15,14 +15,15 @@ import { backgroundMessages } from "../../kernel/services.ts";
 import { auditPlan } from "./audit.ts";
 import { kept } from "./kept.ts";
 import { plansIn } from "./pieces.ts";
-import { PlanHost } from "./plan-host.ts";
+import { PlanHost, type PlanResume } from "./plan-host.ts";
 import { tellPlan } from "./tell.ts";
 
 export interface PlanOptions {
 	readonly limits?: Partial<PlanLimits> | undefined;
+	readonly planResume?: PlanResume | undefined;
 }
 
-export const planFeature = ({ limits }: PlanOptions = {}): Feature<PlanHost> => ({
+export const planFeature = ({ limits, planResume = "retry_pending" }: PlanOptions = {}): Feature<PlanHost> => ({
 	name: "plan",
 	records: { code: planRecords },
 	projections: [planRuns],
@@ -39,5 +40,5 @@ export const planFeature = ({ limits }: PlanOptions = {}): Feature<PlanHost> => 
 		before ? { becomes: "running" } : { becomes: "waiting", draft: planPaused({ plan: id }) },
 	tell: tellPlan,
 	audit: auditPlan,
-	start: (kernel) => new PlanHost(kernel, { ...defaultPlanLimits, ...limits }),
+	start: (kernel) => new PlanHost(kernel, { ...defaultPlanLimits, ...limits }, planResume),
 });

@@ -23,7 +23,6 @@ import {
 import { costOf, stepOf } from "@reyn/plan/internal";
 import { entryAt } from "@reyn/snapshot";
 import type { BlobStore, Scope } from "@reyn/wal";
-import { modelChange } from "../../kernel/agents.ts";
 import { atOnce, type End, type Keep, sayEnd, shownWhenOver, type Went } from "../../kernel/background.ts";
 import type { FeatureHost, Frame, Kernel, Piece } from "../../kernel/feature.ts";
 import { type BackgroundMessages, backgroundMessages, type From } from "../../kernel/services.ts";
@@ -41,16 +40,23 @@ export type StepOfPlan = Pick<PlanStep, "id" | "description"> &
 		readonly again: readonly string[];
 	};
 
+/** `retry_pending`: it goes on, and its finished steps count. `discard`: it is given up, and its user is asked to ask again. */
+export type PlanResume = "retry_pending" | "discard";
+
 export class PlanHost implements FeatureHost {
 	readonly #kernel: Kernel;
 	readonly #blobs: BlobStore;
 	readonly #limits: PlanLimits;
 	readonly #messages: BackgroundMessages;
+	readonly #resume: PlanResume;
+	/** The plans that were begun in this process, or that a person has set going in it. */
+	readonly #own = new Set<string>();
 
-	constructor(kernel: Kernel, limits: PlanLimits) {
+	constructor(kernel: Kernel, limits: PlanLimits, resume: PlanResume) {
 		this.#kernel = kernel;
 		this.#blobs = kernel.blobs(PLANS);
 		this.#limits = limits;
+		this.#resume = resume;
 		this.#messages = kernel.get(backgroundMessages);
 	}
 
@@ -91,6 +97,7 @@ export class PlanHost implements FeatureHost {
 				});
 				const { durable } = await keep(() => log.append(record, planScope(session, plan)));
 				await durable;
+				this.#own.add(plan);
 				this.#launch(session, plan, "new");
 				return started(plan);
 			},
@@ -124,8 +131,7 @@ export class PlanHost implements FeatureHost {
 			this.#launch(session, plan);
 			throw new PlanError("PLAN_UNKNOWN", `plan ${plan} is over: its answer is in the conversation`, { plan });
 		}
-		const text = `Plan ${plan} was discarded: ${reason}. Ask again if you still need the answer.`;
-		await this.#giveUp(session, plan, reason, text, atOnce, { by: "person" });
+		await this.#giveUp(session, plan, reason, discarded(plan, reason), atOnce, { by: "person" });
 		await this.#messages.show(session, fromOf(plan));
 	}
 
@@ -162,18 +168,19 @@ export class PlanHost implements FeatureHost {
 		const scope = planScope(session, plan);
 		if (again.length > 0) session.log.append(planStepsReset({ plan, steps: [...again] }), scope);
 		await session.log.append(planResumed({ plan }), scope).durable;
+		this.#own.add(plan);
 		this.#launch(session, plan);
 		return again;
 	}
 
 	async #run(session: Session, plan: string, how: "new" | "again", signal: AbortSignal): Promise<Went> {
-		const { model: begunWith } = runOf(session, plan) as PlanRun;
-		const { model, tools } = this.#kernel.agent(session.scope, begunWith);
-		const changed = modelChange(session.scope, fromOf(plan), begunWith, model.id);
-		if (changed) this.#kernel.emit(changed);
 		const current = (): PlanRun => runOf(session, plan) as PlanRun;
 		const keep: Keep = (write) => this.#kernel.space.keep(`plan ${plan}`, "end", write, signal);
 		if (current().ended) return sayEnd(session, endOf(session, plan), this.#messages, keep);
+		if (this.#resume === "discard" && !this.#own.has(plan) && !this.#isAnswered(session, plan)) {
+			const reason = "its process ended, and plan_resume says discard";
+			return this.#giveUp(session, plan, reason, discarded(plan, reason), keep);
+		}
 		const read = await readDecomposition(current().decomposition, this.#blobs);
 		if (read.kind === "lost") {
 			// The model is not asked to plan again: recorded results would not belong to the new steps.
@@ -183,6 +190,7 @@ export class PlanHost implements FeatureHost {
 		const done = costOf(current());
 		this.#kernel.saved(done.calls, done.tokens);
 		const { goal, steps } = read.decomposition;
+		const { model, tools } = this.#kernel.agentFor(session.scope, fromOf(plan), current().model);
 		// The start is an event of its record; a resumed run has no record, so it is told here.
 		if (how === "again")
 			this.#emit({ type: "plan_started", scope: session.scope, plan, goal, steps, finished: done.steps });
@@ -259,6 +267,9 @@ const endOf = (session: Session, plan: string): End => ({
 const fromOf = (plan: string): From => ({ kind: PLAN, id: plan });
 
 const planScope = ({ scope }: Session, plan: string): Scope => ({ ...scope, run: plan });
+
+const discarded = (plan: string, reason: string): string =>
+	`Plan ${plan} was discarded: ${reason}. Ask again if you still need the answer.`;
 
 const started = (plan: string): string =>
 	`plan ${plan} started; it works in the background and brings its answer by itself`;

@@ -42,7 +42,7 @@ import {
 import { isFull } from "@reyn/wal/internal";
 import { stopReason } from "../../kernel/background.ts";
 import { RuntimeError } from "../../kernel/errors.ts";
-import type { Kernel } from "../../kernel/feature.ts";
+import type { Agent, Kernel } from "../../kernel/feature.ts";
 import type { AskPerson } from "../../kernel/services.ts";
 import type { Session, SessionScope } from "../../kernel/session.ts";
 import { mainSession } from "../../kernel/sessions.ts";
@@ -156,9 +156,11 @@ export class Scripts {
 		return this.#launch(session, run, new LiveQuestions(), async () => {
 			const module = await checkScript(script, args, this.#optionsOf(attempt));
 			this.#assertTold({ module, args });
-			const started = scriptStarted({ run, name: script.name, ...(await this.#keep({ module, args })) });
+			const agent = this.#kernel.agent(session.scope);
+			const kept = await this.#keep({ module, args });
+			const started = scriptStarted({ run, name: script.name, ...kept, model: agent.model.id });
 			await session.log.append(started, scopeOf(session, run)).durable;
-			return { module, args, attempt };
+			return { module, args, attempt, agent };
 		});
 	}
 
@@ -213,13 +215,12 @@ export class Scripts {
 		const session = this.#ownerOf(run);
 		return this.#launch(session, run, questions, async () => {
 			const version = await this.#checked(session, run, how);
-			const resumed = scriptResumed({
-				run,
-				...(await this.#keep(version)),
-				reuse: how.reuse ?? runOf(session.view, run).reuse ?? "prefix",
-			});
+			const kept = await this.#keep(version);
+			const { model: begunWith, reuse = "prefix" } = runOf(session.view, run);
+			const agent = this.#kernel.agentFor(session.scope, { kind: SCRIPT, id: run }, begunWith);
+			const resumed = scriptResumed({ run, ...kept, reuse: how.reuse ?? reuse, model: agent.model.id });
 			await session.log.append(resumed, scopeOf(session, run)).durable;
-			return { ...version, attempt: how, whenInDoubt: how.whenInDoubt };
+			return { ...version, attempt: how, agent, whenInDoubt: how.whenInDoubt };
 		});
 	}
 
@@ -363,9 +364,9 @@ export class Scripts {
 	}
 
 	async #run(session: Session, run: string, ready: Running, base: Using): Promise<ScriptEnd> {
-		const { module, args, attempt, whenInDoubt, questions } = ready;
-		const using = whenInDoubt ? { ...base, whenInDoubt: () => whenInDoubt } : base;
-		const { model, tools } = this.#kernel.agent(session.scope);
+		const { module, args, attempt, agent, whenInDoubt, questions } = ready;
+		const using = whenInDoubt ? { ...base, whenInDoubt: () => whenInDoubt, toolInDoubt: undefined } : base;
+		const { model, tools } = agent;
 		const { ask, isolate, watchTimeSlice } = this.#optionsOf(attempt);
 		const answers = [...(attempt.answers ?? [])];
 		const scope = scopeOf(session, run);
@@ -466,9 +467,9 @@ export class Scripts {
 	async #explain(
 		session: Session,
 		run: string,
-		{ module, args, attempt }: Ready,
+		{ module, args, attempt }: Previewed,
 		memo: ScriptMemo,
-		{ status, name, started }: ScriptRun,
+		{ status, name, started, model: begunWith }: ScriptRun,
 		whole: readonly ScriptMemo[] = [],
 	): Promise<Explanation & { readonly result?: unknown }> {
 		const others = Object.entries(session.view.get(scriptRuns))
@@ -476,7 +477,7 @@ export class Scripts {
 			.sort(([, a], [, b]) => b.started - a.started)
 			.slice(0, MAX_EARLIER);
 		const { logId, results, redact } = this.#kernel.using(session, new AbortController().signal);
-		const { model, tools } = this.#kernel.agent(session.scope);
+		const { model, tools } = this.#kernel.agent(session.scope, begunWith);
 		const { isolate, watchTimeSlice } = this.#optionsOf(attempt);
 		return explain(module, run, args, scopeOf(session, run), {
 			logId,
@@ -656,9 +657,14 @@ interface Version {
 	readonly args: unknown;
 }
 
-/** A run that can be run, or previewed. */
-interface Ready extends Version {
+/** A run that is looked at. */
+interface Previewed extends Version {
 	readonly attempt: ScriptAttempt;
+}
+
+/** One that can be run. */
+interface Ready extends Previewed {
+	readonly agent: Agent;
 	readonly whenInDoubt?: InDoubtPolicy | undefined;
 }
 

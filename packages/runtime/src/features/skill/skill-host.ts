@@ -49,7 +49,8 @@ export class SkillHost implements FeatureHost {
 	async start(session: Session, name: string, input: unknown): Promise<string> {
 		const skill = this.#find(name);
 		const run = `s${this.#kernel.ids.hex(3)}`;
-		await startRun(run, skill, input, runScope(session, run), session.log);
+		const { model } = this.#kernel.agent(session.scope);
+		await startRun(run, skill, input, runScope(session, run), session.log, model.id);
 		this.#launch(session, run);
 		return run;
 	}
@@ -110,7 +111,7 @@ export class SkillHost implements FeatureHost {
 		await runSkill(id, skill, runScope(session, id), {
 			...using,
 			whenInDoubt: () => decision.whenInDoubt,
-			model: this.#kernel.agent(session.scope).model,
+			model: this.#kernel.agentFor(session.scope, fromOf(id), current().model).model,
 			run: current,
 			journal: () => session.view.get(journal),
 			deliver: async (output) => {
