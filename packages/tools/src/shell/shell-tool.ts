@@ -86,12 +86,30 @@ export function createShellTool(directory: string, { records, env, closed = [], 
 	});
 }
 
-/** What a lasting permission would cover: the program and its first word, where the command is nothing but plain words. */
+/**
+ * What a lasting permission would cover: the program and its first word, where the command is nothing but plain words. Where that says
+ * little of what is run, nothing but the very command.
+ */
 function coveredBy(command: string): { readonly covers?: string } {
 	if (!/^[\w@%+:,./-]+(?: [\w@%+=:,./-]+)*$/.test(command)) return {};
 	const [program = "", word] = command.split(" ");
-	return { covers: word === undefined || word.startsWith("-") ? program : `${program} ${word}` };
+	const name = program.replace(/^.*\//, "");
+	const isShort = word === undefined || word.startsWith("-");
+	if (launchers.has(name) || (hasOthers.has(name) && (isShort || runs.has(word)))) return {};
+	return { covers: isShort ? program : `${program} ${word}` };
 }
+
+const namesIn = (text: string): ReadonlySet<string> => new Set(text.split(" "));
+
+/** What they are to run comes behind words of their own. */
+const launchers = namesIn(
+	"builtin busybox chroot command doas env eval exec find flock ionice nice nohup npx parallel pnpx setsid ssh stdbuf strace su sudo time timeout unshare watch xargs",
+);
+/** Their first word says what they do, and an option of theirs may be a program. */
+const hasOthers = namesIn(
+	"awk bash bun cargo dash deno docker fish gawk gh git go kubectl ksh lua make node npm perl php pip pip3 pnpm podman python python3 ruby sh systemctl uv yarn zsh",
+);
+const runs = namesIn("dlx eval exec run x");
 
 /** How it ended, and what it printed; of much, how that begins and ends. */
 function textOf({ status: { code, signal, failed, stopped, ms, bytes }, head, tail }: Ended): string {
@@ -113,6 +131,6 @@ const shown = (bytes: Buffer): string =>
 	new TextDecoder()
 		.decode(bytes)
 		// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this looks for
-		.replace(/\u001b\[[0-9;?]*[ -/]*[@-~]|[\u0000-\u0008\u000b-\u001f\u007f]/g, "")
+		.replace(/(?:\u001b\[|\u009b)[0-9;?]*[ -/]*[@-~]|[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, "")
 		.replace(/^\ufffd+|\ufffd+$/g, "")
 		.trimEnd();
