@@ -6,7 +6,7 @@ export { reasonOf } from "./errors.ts";
 export { endedBy } from "./failure.ts";
 export { fileChangeOf, imageNameOf, readImage } from "./file-change.ts";
 export { hashedTexts } from "./hashed-texts.ts";
-export { startOf } from "./idempotency-key.ts";
+export { callName, keyOf, startOf } from "./idempotency-key.ts";
 export { entriesOf, firstBelow, lanesOf, openStarts, recordedIn } from "./journal.ts";
 export { callsAround, dayOf, paymentOf, workOf } from "./payments.ts";
 export { Bill, costSince, dollarsSchema, picodollars, priceFor, pricesSchema } from "./price.ts";

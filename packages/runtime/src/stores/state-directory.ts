@@ -3,6 +3,7 @@ import { basename, dirname } from "node:path";
 import { fileBlobs, fileEngine, memoryBlobs } from "@reyn/wal";
 import { isTemporaryName, removeFiles } from "@reyn/wal/internal";
 import type { Gone, Store } from "../kernel/store.ts";
+import { callFiles } from "./call-files.ts";
 import { withFormerFiles } from "./former-files.ts";
 import { areaIn, areasIn, assertOwnState, formerPlansIn, type Layout, layoutOf } from "./layout.ts";
 import { filesBelow, sizeOf } from "./own-tree.ts";
@@ -31,6 +32,7 @@ export function fileStore(
 		realm: "main",
 		local: directory,
 		trail: trailDirectory(layout.events),
+		calls: callFiles(layout),
 		async check() {
 			assertOwnState(layout);
 		},

@@ -1,9 +1,9 @@
 /** `shell`: one command of the system's shell. What became of it is known after a crash, too. */
-import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { realpath } from "node:fs/promises";
 import { join } from "node:path";
 import { defineTool, type Tool } from "@reyn/journal";
+import { callName } from "@reyn/journal/internal";
 import { z } from "zod";
 import { showBytes } from "../text-file.ts";
 import { type Ended, findCommand, runCommand } from "./command.ts";
@@ -16,6 +16,8 @@ export interface ShellOptions {
 	readonly env: Readonly<Record<string, string | undefined>>;
 	/** Directories that are empty to a command, where it can be confined: the state, and where secrets lie. Default: none. */
 	readonly closed?: readonly string[];
+	/** Takes secrets out of what a command has printed, before its outcome is told. Default: it is kept as it came. */
+	readonly redact?: ((text: string) => string) | undefined;
 	/** Confine commands where bubblewrap is there. Default: true. */
 	readonly confine?: boolean;
 }
@@ -42,8 +44,11 @@ const input = z.strictObject({
  * A tool that runs a command in a directory. It is not kept in there, but where bubblewrap confines it: say by a gate which commands may
  * be run.
  */
-export function createShellTool(directory: string, { records, env, closed = [], confine = true }: ShellOptions): Tool {
-	const at = (key: string): string => join(records, createHash("sha256").update(key).digest("hex").slice(0, 24));
+export function createShellTool(
+	directory: string,
+	{ records, env, closed = [], redact, confine = true }: ShellOptions,
+): Tool {
+	const at = (key: string): string => join(records, callName(key));
 	const isConfined = async (): Promise<boolean> => confine && (await hasBubblewrap());
 	return defineTool({
 		name: "shell",
@@ -73,12 +78,11 @@ export function createShellTool(directory: string, { records, env, closed = [], 
 			const own = Object.fromEntries(
 				Object.entries(env).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
 			);
-			return textOf(
-				await runCommand(at(idempotencyKey), { argv: wrapped, cwd, env: own, timeoutMs: seconds * 1000 }, signal),
-			);
+			const spec = { argv: wrapped, cwd, env: own, timeoutMs: seconds * 1000 };
+			return textOf(await runCommand(at(idempotencyKey), spec, signal, redact));
 		},
 		async reconcile(key, _prepared, { signal }) {
-			const found = await findCommand(at(key), signal);
+			const found = await findCommand(at(key), signal, redact);
 			if (found === "never") return { kind: "not_done" };
 			return found === "unknown" ? { kind: "unknown" } : { kind: "done", result: textOf(found) };
 		},
