@@ -282,7 +282,8 @@ async function options(globals: Globals): Promise<RuntimeOptions> {
 	};
 	const fileTools = createFileTools(globals.cwd, { ...root, writes: permissions.mode !== "read-only" });
 	const records = layoutOf(state).commands;
-	const shell = createShellTool(globals.cwd, { records, env: withoutSecrets(process.env), closed });
+	const redact = redactSecrets(process.env);
+	const shell = createShellTool(globals.cwd, { records, env: withoutSecrets(process.env), closed, redact });
 	// What is always denied would be paid for, and asked for in vain.
 	const tools = permissions.mode === "read-only" ? fileTools : [...fileTools, shell, createFetchTool()];
 	return {
@@ -295,7 +296,7 @@ async function options(globals: Globals): Promise<RuntimeOptions> {
 		files: createWorkFiles(globals.cwd, root),
 		instructions: async () => instructionsText(await told(globals)),
 		skills: [digestSkill(tools, layoutOf(state).workspace(mainSession))],
-		redact: redactSecrets(process.env),
+		redact,
 		watchTimeSlice,
 		permissions,
 		budget: budgetOf(config),

@@ -334,10 +334,9 @@ class Performance<T> implements Asked<T> {
 		if (startsDurably(this.#id.purity)) {
 			if (this.#step.prepare && prepared === undefined) {
 				try {
-					prepared = toJson(
-						await this.#step.prepare({ signal: this.#using.signal, attempt, ...this.#keeping }),
-						this.#redact,
-					).json;
+					const { prepare } = this.#step;
+					const preparing = (signal: AbortSignal) => prepare.call(this.#step, { signal, attempt, ...this.#keeping });
+					prepared = toJson(await this.#looking(preparing), this.#redact).json;
 				} catch (thrown) {
 					return this.#thrown(thrown, next);
 				}
@@ -437,8 +436,8 @@ class Performance<T> implements Asked<T> {
 	async #wants(): Promise<Pick<GatedCall, "wants"> | { readonly error: Error }> {
 		const { signal } = this.#using;
 		try {
-			const looking = async (): Promise<unknown> => this.#step.wants?.({ signal });
-			const wants = await this.#unlessEnded(() => unlessAborted(looking(), signal));
+			const looking = async (signal: AbortSignal): Promise<unknown> => this.#step.wants?.({ signal });
+			const wants = await this.#unlessEnded(() => unlessAborted(this.#looking(looking), signal));
 			if (wants === undefined) return {};
 			if (isWants(wants)) return { wants };
 			throw new TypeError(
@@ -449,6 +448,20 @@ class Performance<T> implements Asked<T> {
 			const error = readable(thrown);
 			if (isStop(error)) throw error;
 			return { error: asError(error) };
+		}
+	}
+
+	/** Looks before a call, no longer than one try may take; nothing has begun meanwhile, so that is no `STEP_TIMEOUT`. */
+	async #looking<R>(look: (signal: AbortSignal) => Promise<R>): Promise<R> {
+		const { signal, timers = systemTimers } = this.#using;
+		const { timeoutMs: ms } = this.#step;
+		if (ms === undefined) return look(signal);
+		const { name } = this.#id;
+		const late = `${name} took longer than its ${ms} ms to say what it would do, and was not called`;
+		try {
+			return await within({ ms, name, late }, look, timers, signal);
+		} catch (error) {
+			throw isReynError(error, "STEP_TIMEOUT") ? new Error(late) : error;
 		}
 	}
 

@@ -114,7 +114,7 @@ export interface Tool extends ToolSpec {
 	readonly inDoubt?: InDoubt | undefined;
 	/** How often a failing call is tried, and with what pauses. Default: once. */
 	readonly retry?: RetryPolicy | undefined;
-	/** How long one try, and one answer of `reconcile`, may take, in milliseconds. Default: no limit. */
+	/** How long one try, and one answer of `wants`, `prepare` and `reconcile`, may take, in milliseconds. Default: no limit. */
 	readonly timeoutMs?: number | undefined;
 	/** The answer of a call that is skipped. Default: a text that says so. */
 	readonly empty?: string | undefined;

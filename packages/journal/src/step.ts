@@ -48,7 +48,7 @@ export interface Step<T> {
 	/** Makes the error that the caller is told, from the error of the last try. */
 	endedBy?(error: unknown, attempt: number): unknown;
 	/**
-	 * How long one try, and one answer of `reconcile`, may take, in milliseconds. A late try has failed, and its signal aborts.
+	 * How long one try, and one answer of `wants`, `prepare` and `reconcile`, may take, in milliseconds. A late try has failed, and its signal aborts.
 	 * Default: no limit.
 	 */
 	readonly timeoutMs?: number | undefined;

@@ -147,6 +147,28 @@ describe("a gate", () => {
 		},
 	);
 
+	test.each(["wants", "prepare"] as const)(
+		"a call whose %s never ends fails when a try would be over, and was not begun",
+		async (part) => {
+			const [log, time] = [new DyingLog(), new SimulatedTime()];
+			let isStopped = false;
+			const never = (_: unknown, { signal }: { readonly signal: AbortSignal }) => {
+				signal.addEventListener("abort", () => {
+					isStopped = true;
+				});
+				return new Promise<never>(() => {});
+			};
+			const tool = payer({ timeoutMs: 100, [part]: never });
+			const { gate } = gateOf(pass);
+			expect(await time.until(life(log, tool, { gate, clock: time, timers: time }))).toMatchObject({
+				failed: true,
+				text: "ERROR: pay took longer than its 100 ms to say what it would do, and was not called",
+			});
+			expect([isStopped, log.kinds, tool.made]).toEqual([true, ["step_failed"], []]);
+			expect(time.waiting).toBe(0);
+		},
+	);
+
 	test("is not asked by a call that was given up meanwhile", async () => {
 		const log = new DyingLog();
 		const stop = new AbortController();

@@ -81,6 +81,15 @@ test("instructions that are asked for are those of the moment, and what cannot b
 	await runtime.close();
 });
 
+test("instructions that never come hold nobody up who interrupts", async () => {
+	const { runtime, events } = await open(project, { instructions: () => new Promise<string>(() => {}) });
+	await runtime.prompt("one");
+	expect(await runtime.interrupt()).toBe(true);
+	await runtime.idle();
+	expect(events).toContainEqual(expect.objectContaining({ type: "turn_end", outcome: "interrupted" }));
+	await runtime.close();
+});
+
 test("a tool of an agent whose purity is none is refused before anything is opened", async () => {
 	const wrong = { ...tool("look"), purity: "sideeffect" } as unknown as Tool;
 	const refused = open(project, { agents: { cook: { tools: [wrong] } } });

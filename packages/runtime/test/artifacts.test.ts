@@ -1,7 +1,8 @@
 /** What `gc` takes away beside the log: nothing that is somebody else's, nothing of work under way, and nothing before the cut is durable. */
-import { cp, mkdir, rename, rm, symlink, writeFile } from "node:fs/promises";
+import { cp, mkdir, readdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { stepCompleted, type Tool } from "@reyn/journal";
+import { callName } from "@reyn/journal/internal";
 import { PLAN_TOOL } from "@reyn/plan";
 import { stepLate } from "@reyn/timetravel";
 import { type Clock, defineRecord, openWal, systemClock } from "@reyn/wal";
@@ -104,6 +105,52 @@ test("what only records had that are gone goes; what a state has that outlives t
 	});
 	await next.runtime.close();
 });
+
+filesTest("what is kept of calls lies in files")(
+	"what is kept of a call goes with its records, and not before; nor what is none",
+	async () => {
+		const { commands } = layoutOf(project.state);
+		/** Keeps something of each of its calls, as a shell does. */
+		const keeping: Tool = {
+			...{ name: "keep", description: "keeps", parameters: { type: "object" }, purity: "external" },
+			async call(_, { idempotencyKey = "" }) {
+				const directory = join(commands, callName(idempotencyKey), "1-aaaaaa");
+				await mkdir(directory, { recursive: true });
+				for (const name of ["output", "status.json"]) await writeFile(join(directory, name), "kept");
+				return "kept";
+			},
+		};
+		const model = () =>
+			scripted((request) =>
+				request.messages.at(-1)?.role === "user" ? [{ name: "keep", args: { n: Math.random() } }] : "kept",
+			);
+		const calls = (): Promise<readonly string[]> => readdir(commands).then((names) => names.sort());
+		const opened = async (): Promise<Opened> => open(project, { model: model(), tools: [keeping] });
+		const first = await opened();
+		await talk(first, 2);
+		const old = await calls();
+		expect(old).toHaveLength(2);
+		// One that was abandoned has its records still.
+		await first.runtime.checkout(first.runtime.timeline.checkpoints()[0]?.seq ?? 0, "test");
+		expect((await first.runtime.gc(all)).artifacts).toMatchObject({ files: 0 });
+		await first.runtime.close();
+		await seal(project.state);
+		const second = await opened();
+		await talk(second, 2);
+		await mkdir(join(commands, "else"));
+		const foreign = "0".repeat(24);
+		await mkdir(join(commands, foreign));
+		const planned = await second.runtime.gc({ ...all, dryRun: true });
+		expect([await calls(), planned.artifacts.files >= 4]).toEqual([[...(await calls())], true]);
+		const { artifacts } = await second.runtime.gc(all);
+		expect(artifacts.files).toBeGreaterThanOrEqual(4);
+		const left = await calls();
+		expect(left).toHaveLength(3);
+		expect(left).toContain("else");
+		for (const gone of [...old, foreign]) expect(left).not.toContain(gone);
+		await second.runtime.close();
+	},
+);
 
 test("a label keeps what its state has, through the next cut too", async () => {
 	const first = await open(project, { model: wordy() });

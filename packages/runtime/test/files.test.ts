@@ -1,5 +1,5 @@
 /** What tools have changed in files: what each held is durable before, is said as of a moment, and is kept as long as one can go there. */
-import { chmod, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileVersion, stepFailed, stepStarted, type Tool } from "@reyn/journal";
 import { fileChangeOf, imageNameOf } from "@reyn/journal/internal";
@@ -251,6 +251,26 @@ describe("what is said of a file", () => {
 			const now = await createWorkFiles(project.cwd).read(path);
 			expect([path, now.kind]).toEqual([path, "unknown"]);
 		}
+		await runtime.close();
+	});
+
+	filesTest("its images lie elsewhere")("is said of the others where a link is in the place of one image", async () => {
+		await writeFile(at("b.txt"), "one\n");
+		const { runtime } = await openIt();
+		await turn(runtime, edit("one", "two"), edit("one", "three", "b.txt"));
+		// Their images are the same: what a.txt held is another one.
+		await turn(runtime, edit("two", "four"));
+		const since = (await startsIn(runtime)).at(-1)?.seq ?? 0;
+		const [name = ""] = imageNameOf(fileChangeOf((await startsIn(runtime)).at(-1) as WalRecord) ?? {});
+		await turn(runtime, edit("three", "five", "b.txt"));
+		const path = join(project.state, "state/images", `${name}.blob`);
+		await rm(path);
+		await symlink("/etc/passwd", path);
+		expect(await fileOf(runtime, "a.txt", since - 1)).toMatchObject({
+			before: { kind: "unknown", why: expect.stringContaining("its image cannot be read") },
+			now: { kind: "file" },
+		});
+		expect(textOf((await fileOf(runtime, "b.txt", since - 1))?.before)).toBe("three\n");
 		await runtime.close();
 	});
 

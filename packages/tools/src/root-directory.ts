@@ -76,8 +76,18 @@ export const maxPathLength = 4_096;
 // More entries of one directory are not looked at.
 const maxNames = 100_000;
 
-// A directory called .reyn is the state of some run, if not of this one.
-const closedNames = new Set([".git", ".reyn"]);
+// A directory called .reyn is the state of some run, if not of this one. The last two are what Windows calls them in short.
+const closedNames = new Set([".git", ".reyn", "git~1", "reyn~1"]);
+
+/** Is it closed, as it stands or as some system reads it: whatever its case, with dots, blanks or a stream behind it, or signs in it that are not drawn? */
+const isClosedName = (name: string): boolean =>
+	closedNames.has(
+		name
+			.normalize("NFKC")
+			.toLowerCase()
+			.replace(/\p{Default_Ignorable_Code_Point}|:.*/gsu, "")
+			.replace(/[. ]+$/, ""),
+	);
 
 /** `"src/./a.ts"` → `["src", "a.ts"]`; refuses what could leave the root or reach the state of git and of Reyn. */
 export function parsePath(path: string): readonly string[] {
@@ -89,8 +99,9 @@ export function parsePath(path: string): readonly string[] {
 	}
 	const names = path.split(windows ? /[/\\]/ : "/").filter((name) => name !== "" && name !== ".");
 	if (names.includes("..")) throw outside(`path ${shown} contains ".."; the file tools never leave the root`);
-	const inside = names.find((name) => closedNames.has(name.toLowerCase()) || isTemporary(name));
-	if (inside !== undefined) throw outside(`path ${shown} lies in ${inside}, which is closed to the file tools`);
+	const inside = names.find((name) => isClosedName(name) || isTemporary(name));
+	if (inside !== undefined)
+		throw outside(`path ${shown} lies in ${showPath(inside)}, which is closed to the file tools`);
 	return names;
 }
 
@@ -110,7 +121,7 @@ export function placeOf(path: string): { readonly subject: string; readonly cove
 }
 
 /** Names that a walk never enters. */
-export const isSkipped = (name: string): boolean => closedNames.has(name.toLowerCase()) || name === "node_modules";
+export const isSkipped = (name: string): boolean => isClosedName(name) || name === "node_modules";
 
 /** Where the system shows open descriptors as directories. */
 const descriptorDirectories = ["/proc/self/fd", "/dev/fd"];

@@ -24,8 +24,15 @@ const text = z
 	.string()
 	.refine((given) => given.isWellFormed(), "it has half a character in it")
 	.refine((given) => !given.includes("\0"), "it has a NUL character in it");
-const path = text.min(1).max(maxPathLength).describe("The file, relative to the root, such as src/index.ts");
+const path = text
+	.min(1)
+	.max(maxPathLength)
+	.refine((given) => !acting.test(given), "it has a control character in it, which nobody sees who is asked")
+	.describe("The file, relative to the root, such as src/index.ts");
 const version = z.string().describe("The version of the file as `read` has shown it: it has to be that still");
+
+/** What would begin a line, act on a terminal, or turn letters round, in the name of a file. */
+const acting = /[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/u;
 
 /** What is known before a file is changed. */
 const plannedSchema = fileChangeSchema.extend({

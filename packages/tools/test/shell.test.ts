@@ -1,6 +1,6 @@
 /** `shell`: how commands end, what is kept of what they print, and that one is begun once, whatever dies meanwhile. */
 import { execFileSync } from "node:child_process";
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -113,6 +113,29 @@ describe("a command", () => {
 		expect(await asked).toMatch(/^it was stopped after .* s, with the work that had begun it:\nbegun$/);
 	});
 
+	test("leaves no secret of what it prints, however it ends, and keeps each byte of what is none", async () => {
+		const redact = (text: string): string => text.replaceAll("canary", "[redacted]");
+		const tool = shell({ redact });
+		const say = async (command: string, more: object = {}): Promise<string> =>
+			String(await tool.call({ command, ...more }, { signal, idempotencyKey: `secret ${keys++}` }));
+		expect(await say("echo a canary; echo b >&2")).toMatch(/:\na \[redacted\]\nb$/);
+		expect(await say("echo canary; sleep 100", { timeout_seconds: 1 })).toMatch(/its limit:\n\[redacted\]$/);
+		const long = await say("echo canary; head -c 30000000 /dev/zero | tr '\\0' x; echo; echo canary");
+		expect([long.slice(0, 60), long.slice(-11)]).toEqual([
+			expect.stringMatching(/:\n\[redacted\]\nxxx/),
+			"\n[redacted]",
+		]);
+		await say("printf '\\377\\376 canary \\000 \\351'");
+		const texts = readdirSync(join(root, "commands"), { recursive: true, encoding: "utf8" })
+			.map((name) => join(root, "commands", name))
+			.filter((path) => statSync(path).isFile())
+			.map((path) => readFileSync(path));
+		const ends = texts.flatMap((text) => /"end":"([^"]+)"/.exec(text.toString())?.[1] ?? []);
+		expect(ends).toHaveLength(1);
+		for (const text of [...texts, Buffer.from(ends[0] ?? "", "base64")]) expect(text.includes("canary")).toBe(false);
+		expect(texts.some((text) => text.equals(Buffer.from("\xff\xfe [redacted] \0 \xe9", "latin1")))).toBe(true);
+	});
+
 	test("has the environment that it was given, and no other", async () => {
 		process.env.REYN_TEST_SECRET = "canary";
 		try {
@@ -179,6 +202,9 @@ describe("after a crash", () => {
 		const found = await findCommand(at(), signal);
 		expect(found).toMatchObject({ status: { code: 0 }, head: Buffer.from("one\n") });
 		const [attempt = ""] = readdirSync(at());
+		const redact = (text: string): string => text.replace("one", "[redacted]");
+		expect(await findCommand(at(), signal, redact)).toMatchObject({ head: Buffer.from("[redacted]\n") });
+		expect(readFileSync(join(at(), attempt, "output"), "utf8")).toBe("[redacted]\n");
 		await rm(join(at(), attempt, "status.json"));
 		expect(await findCommand(at(), signal)).toBe("unknown");
 		// Another process has its number by now.
@@ -187,6 +213,20 @@ describe("after a crash", () => {
 		await writeFile(join(at(), attempt, "status.json"), "{");
 		expect(await findCommand(at(), signal)).toBe("unknown");
 	});
+
+	test.each(["", "{", '{"pid":"1"}'])(
+		"one that nobody knows who runs it (%j) is unknown, and waited for a while",
+		async (text) => {
+			await mkdir(join(at(), "1-aaaaaa"), { recursive: true });
+			await writeFile(join(at(), "1-aaaaaa/runner.json"), text);
+			const stop = new AbortController();
+			const stopped = findCommand(at(), stop.signal);
+			stop.abort(new Error("no more"));
+			await expect(stopped).rejects.toThrow();
+			expect(await findCommand(at(), signal)).toBe("unknown");
+			expect(readdirSync(join(at(), "1-aaaaaa"))).toEqual(["runner.json"]);
+		},
+	);
 
 	test("one that runs is waited for, and stopped with whoever waits", async () => {
 		const first = runCommand(at(), spec("echo on; while [ ! -e go ]; do sleep 0.05; done; echo off"), signal);

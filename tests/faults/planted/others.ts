@@ -272,8 +272,8 @@ const ofTools: readonly Defect[] = [
 		name: "take .GIT for another directory than .git",
 		package: "tools",
 		file: "root-directory.ts",
-		from: "names.find((name) => closedNames.has(name.toLowerCase()) ||",
-		to: "names.find((name) => closedNames.has(name) ||",
+		from: "\t\t\t.toLowerCase()\n\t\t\t.replace(/\\p{Default",
+		to: "\t\t\t.replace(/\\p{Default",
 		tests: ["tools walls"],
 	},
 	{

@@ -16,10 +16,19 @@ export interface Store {
 	readonly config?: string;
 	/** The directory of the audit trail. Absent: there is no trail. */
 	readonly trail?: TrailDirectory;
+	/** What tools keep of calls, each in a directory of this machine. Absent: nothing. */
+	readonly calls?: CallFiles;
 	/** Throws if the store cannot be used, before its log is opened. Reads only. */
 	check?(): Promise<void>;
 	/** Removes what killed writes have left, and what nobody reads any more. Only the writer of the log may call it. */
 	sweep?(options: { readonly dryRun: boolean }): Promise<Gone>;
+}
+
+/** What tools keep of calls, such as what a command has printed. It is named by the call (`callName`), whose start is durable before. */
+export interface CallFiles {
+	list(): Promise<readonly string[]>;
+	/** Removes all that is kept under these names, or only counts it. */
+	remove(names: readonly string[], options: { readonly dryRun: boolean }): Promise<Gone>;
 }
 
 /** What was removed, or would be. */

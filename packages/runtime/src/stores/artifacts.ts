@@ -1,7 +1,9 @@
 /** Garbage collection of blobs beside the log: removes those that no record and no state names any more. */
+import { journal, stepStarted } from "@reyn/journal";
+import { callName, keyOf, openStarts } from "@reyn/journal/internal";
 import { type Collection as Cut, stepLate, type Timeline } from "@reyn/timetravel";
 import { isMeta } from "@reyn/timetravel/internal";
-import type { Draft, Wal, WalRecord } from "@reyn/wal";
+import type { Draft, Seq, Wal, WalRecord } from "@reyn/wal";
 import type { SessionScope } from "../kernel/session.ts";
 import type { BlobArea, Gone, Store } from "../kernel/store.ts";
 import type { Beside } from "./beside.ts";
@@ -12,7 +14,8 @@ export interface Collection extends Cut {
 }
 
 /**
- * The removed blobs (results, and the texts of script runs and plans, that nothing refers to) and leftovers of killed writes. For a dry
+ * The removed blobs (results, and the texts of script runs and plans, that nothing refers to), what commands have printed whose records
+ * are gone, and leftovers of killed writes. For a dry
  * run the numbers are upper bounds, since the log is cut in whole segments and their extent is not known before.
  */
 export interface ArtifactsGone extends Gone {
@@ -21,7 +24,7 @@ export interface ArtifactsGone extends Gone {
 }
 
 export interface ArtifactPorts {
-	readonly store: Pick<Store, "sweep">;
+	readonly store: Pick<Store, "calls" | "sweep">;
 	/** The writer of the blobs, which knows the ones of this process. */
 	readonly beside: Beside;
 	/** The owners of the blobs. */
@@ -50,8 +53,12 @@ export async function collectArtifacts(cut: Cut, ports: ArtifactPorts): Promise<
 	const need = (namesOf: (area: BlobArea) => readonly string[]): void => {
 		for (const each of areas) for (const name of namesOf(each)) needed.get(each.area)?.add(name);
 	};
+	// What is kept of a call comes after its start, so what begins meanwhile is not looked at.
+	const calls = new Set(await store.calls?.list());
+	const needCall = (start: Seq): boolean => calls.delete(callName(keyOf(wal.id, start)));
 	for await (const record of recordsAfter(cut, ports)) {
 		const said: Draft = stepLate.is(record) ? record.data : record;
+		if (calls.size > 0) startsIn(record.seq, said).forEach(needCall);
 		if (!isKnown(said.kind)) return { files: 0, bytes: 0, undecided: { seq: record.seq, kind: said.kind } };
 		need((area) => area.ofRecord(said));
 	}
@@ -59,6 +66,7 @@ export async function collectArtifacts(cut: Cut, ports: ArtifactPorts): Promise<
 		for (const scope of sessions) {
 			const view = await timeline.at(seq, scope);
 			need((area) => area.ofView(view));
+			if (calls.size > 0) openStarts(view.get(journal)).forEach(needCall);
 		}
 	const whole = await timeline.wholeLog.at(wal.tip);
 	// One can go to genesis too.
@@ -69,11 +77,18 @@ export async function collectArtifacts(cut: Cut, ports: ArtifactPorts): Promise<
 		const isName = (name: string): boolean => areas.some((each) => each.area === area && each.isName(name));
 		gone.push(await beside.remove(area, (name) => isName(name) && !names.has(name), dryRun));
 	}
+	if (store.calls) gone.push(await store.calls.remove([...calls], { dryRun }));
 	if (store.sweep) gone.push(await store.sweep({ dryRun }));
 	return {
 		files: gone.reduce((sum, { files }) => sum + files, 0),
 		bytes: gone.reduce((sum, { bytes }) => sum + bytes, 0),
 	};
+}
+
+/** The first starts of the call that a record is of: none where it is of none. */
+function startsIn(seq: Seq, { kind, data }: Draft): readonly Seq[] {
+	const { started } = (data ?? {}) as { readonly started?: unknown };
+	return [...(kind === stepStarted.kind ? [seq] : []), ...(typeof started === "number" ? [started] : [])];
 }
 
 /** All records of the log, also those that a cut left before `retainedFrom`: script runs are looked up there. */

@@ -3,6 +3,7 @@ import { basename, dirname } from "node:path";
 import { fileBlobs, fileEngine, memoryBlobs } from "@reyn/wal";
 import { isTemporaryName, removeFiles } from "@reyn/wal/internal";
 import type { Gone, Store } from "../kernel/store.ts";
+import { callFiles } from "./call-files.ts";
 import { withFormerFiles } from "./former-files.ts";
 import { areaIn, areasIn, assertOwnState, formerPlansIn, type Layout, layoutOf } from "./layout.ts";
 import { filesBelow, sizeOf } from "./own-tree.ts";
@@ -32,6 +33,7 @@ export function fileStore(
 		local: directory,
 		trail: trailDirectory(layout.events),
 		config: layout.config,
+		calls: callFiles(layout),
 		async check() {
 			assertOwnState(layout);
 		},

@@ -1,8 +1,9 @@
 /** One command, seen from whoever wants its result: begun once, and found again after a crash. */
+import { isUtf8 } from "node:buffer";
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
-import { mkdir, open, readdir, readFile } from "node:fs/promises";
+import { mkdir, open, readdir, readFile, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
@@ -36,10 +37,16 @@ const [MOST_HEAD, MOST_TAIL] = [24 * 1024, 8 * 1024];
 /** How often it is looked whether a command of a former process has ended, in milliseconds. */
 const LOOK_MS = 50;
 
+/** So often it is looked for who runs a command, where that is being written, or cannot be read. */
+const MOST_LOOKS = 100;
+
 const isSource = import.meta.url.endsWith(".ts");
 
+/** Takes secrets out of a text. */
+type Redact = (text: string) => string;
+
 /** Runs a command in a new directory below `at`, and waits for its end; when the signal aborts it is stopped first. @throws ToolError */
-export async function runCommand(at: string, spec: Spec, signal: AbortSignal): Promise<Ended> {
+export async function runCommand(at: string, spec: Spec, signal: AbortSignal, redact?: Redact): Promise<Ended> {
 	signal.throwIfAborted();
 	await mkdir(at, { recursive: true, mode: 0o700 });
 	const directory = join(at, `${(await attemptsIn(at)).length + 1}-${randomBytes(3).toString("hex")}`);
@@ -67,7 +74,7 @@ export async function runCommand(at: string, spec: Spec, signal: AbortSignal): P
 	} finally {
 		signal.removeEventListener("abort", stop);
 	}
-	const found = await endIn(directory);
+	const found = await endIn(directory, redact);
 	if (found) return found;
 	signal.throwIfAborted();
 	throw new ToolError(
@@ -91,24 +98,30 @@ function startRunner(directory: string): ChildProcess {
 }
 
 /** What became of the command that was begun last below `at`: `never` was any, and none will be. Waits for one that runs. */
-export async function findCommand(at: string, signal: AbortSignal): Promise<Ended | "never" | "unknown"> {
+export async function findCommand(
+	at: string,
+	signal: AbortSignal,
+	redact?: Redact,
+): Promise<Ended | "never" | "unknown"> {
 	const [last] = await attemptsIn(at);
 	if (last === undefined) return "never";
 	const directory = join(at, last);
 	const stop = (): void => void tell(directory, "SIGTERM");
 	signal.addEventListener("abort", stop, { once: true });
 	try {
-		for (;;) {
-			const ended = await endIn(directory);
-			if (ended) return ended;
+		for (let looks = 1; ; looks++) {
+			if (await statusIn(directory)) return (await endIn(directory, redact)) ?? "unknown";
 			const runner = await runnerIn(directory);
 			if (runner === undefined) {
 				// Nobody runs it now, and from here on nobody can.
 				if (await claim(directory)) return "never";
+				// Who has made the record may have died in the midst of it, or it is damaged.
+				if (looks >= MOST_LOOKS) return "unknown";
+				await pause(LOOK_MS, undefined, { signal });
 				continue;
 			}
 			if (runner.pid === 0) return "never";
-			if (!(await isSame(runner))) return (await endIn(directory)) ?? "unknown";
+			if (!(await isSame(runner))) return (await endIn(directory, redact)) ?? "unknown";
 			await pause(LOOK_MS, undefined, { signal });
 		}
 	} finally {
@@ -126,17 +139,19 @@ async function attemptsIn(at: string): Promise<readonly string[]> {
 	return names.filter((name) => /^\d+-[0-9a-f]{6}$/.test(name)).sort((a, b) => number(b) - number(a));
 }
 
-async function endIn(directory: string): Promise<Ended | undefined> {
-	const status = await readJson(join(directory, STATUS), statusSchema);
+/** Once nobody runs it any more: how it ended; undefined: nobody knows. */
+async function endIn(directory: string, redact?: Redact): Promise<Ended | undefined> {
+	if (redact) await redactIn(directory, redact);
+	const status = await statusIn(directory);
 	if (!status) return undefined;
-	const file = await open(join(directory, OUTPUT), "r");
+	const file = await open(join(directory, OUTPUT), "r").catch(unlessMissing);
 	try {
-		const { size } = await file.stat();
+		const size = (await file?.stat())?.size ?? 0;
 		const piece = async (from: number, length: number): Promise<Buffer> => {
-			const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, from);
-			return buffer.subarray(0, bytesRead);
+			const read = await file?.read(Buffer.alloc(length), 0, length, from);
+			return read ? read.buffer.subarray(0, read.bytesRead) : Buffer.alloc(0);
 		};
-		if (status.bytes <= MOST_HEAD + MOST_TAIL && size === status.bytes)
+		if (status.end === undefined && size > 0 && size <= MOST_HEAD + MOST_TAIL)
 			return { status, head: await piece(0, size), tail: undefined };
 		const end =
 			status.end === undefined
@@ -144,9 +159,49 @@ async function endIn(directory: string): Promise<Ended | undefined> {
 				: Buffer.from(status.end, "base64");
 		return { status, head: await piece(0, Math.min(size, MOST_HEAD)), tail: end.subarray(-MOST_TAIL) };
 	} finally {
-		await file.close();
+		await file?.close();
 	}
 }
+
+/** Takes secrets out of what lies there, which its process has written as it came. What cannot be written without them goes. */
+async function redactIn(directory: string, redact: Redact): Promise<void> {
+	const output = join(directory, OUTPUT);
+	const printed = await readFile(output).catch(unlessMissing);
+	const [left, status] = [printed && redactedBytes(printed, redact), await statusIn(directory)];
+	const end = status?.end === undefined ? undefined : Buffer.from(status.end, "base64");
+	const leftEnd = end && redactedBytes(end, redact);
+	if (left) await replace(output, left).catch(() => rm(output));
+	if (status && leftEnd)
+		await replace(join(directory, STATUS), Buffer.from(JSON.stringify({ ...status, end: leftEnd.toString("base64") })));
+}
+
+/** Undefined: it has none. */
+function redactedBytes(bytes: Buffer, redact: Redact): Buffer | undefined {
+	// What is no text keeps each of its bytes.
+	const encoding = isUtf8(bytes) ? "utf8" : "latin1";
+	const text = bytes.toString(encoding);
+	const left = redact(text);
+	return left === text ? undefined : Buffer.from(left, encoding);
+}
+
+async function replace(path: string, bytes: Buffer): Promise<void> {
+	const file = await open(`${path}.tmp`, "w", 0o600);
+	try {
+		await file.writeFile(bytes);
+		await file.sync();
+	} finally {
+		await file.close();
+	}
+	await rename(`${path}.tmp`, path);
+	await syncDirectory(dirname(path));
+}
+
+function unlessMissing(error: unknown): undefined {
+	if (codeOf(error) !== "ENOENT") throw error;
+	return undefined;
+}
+
+const statusIn = (directory: string): Promise<Status | undefined> => readJson(join(directory, STATUS), statusSchema);
 
 const runnerIn = (directory: string): Promise<RunnerRecord | undefined> =>
 	readJson(join(directory, RUNNER), runnerSchema);

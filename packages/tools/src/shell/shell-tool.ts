@@ -1,9 +1,9 @@
 /** `shell`: one command of the system's shell. What became of it is known after a crash, too. */
-import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { realpath } from "node:fs/promises";
 import { join } from "node:path";
 import { defineTool, type Tool } from "@reyn/journal";
+import { callName } from "@reyn/journal/internal";
 import { z } from "zod";
 import { showBytes } from "../text-file.ts";
 import { type Ended, findCommand, runCommand } from "./command.ts";
@@ -16,6 +16,8 @@ export interface ShellOptions {
 	readonly env: Readonly<Record<string, string | undefined>>;
 	/** Directories that are empty to a command, where it can be confined: the state, and where secrets lie. Default: none. */
 	readonly closed?: readonly string[];
+	/** Takes secrets out of what a command has printed, before its outcome is told. Default: it is kept as it came. */
+	readonly redact?: ((text: string) => string) | undefined;
 	/** Confine commands where bubblewrap is there. Default: true. */
 	readonly confine?: boolean;
 }
@@ -45,8 +47,11 @@ const MOST_NAMED = 500;
  * A tool that runs a command in a directory. It is not kept in there, but where bubblewrap confines it: say by a gate which commands may
  * be run.
  */
-export function createShellTool(directory: string, { records, env, closed = [], confine = true }: ShellOptions): Tool {
-	const at = (key: string): string => join(records, createHash("sha256").update(key).digest("hex").slice(0, 24));
+export function createShellTool(
+	directory: string,
+	{ records, env, closed = [], redact, confine = true }: ShellOptions,
+): Tool {
+	const at = (key: string): string => join(records, callName(key));
 	const isConfined = async (): Promise<boolean> => confine && (await hasBubblewrap());
 	return defineTool({
 		name: "shell",
@@ -80,12 +85,11 @@ export function createShellTool(directory: string, { records, env, closed = [], 
 			const own = Object.fromEntries(
 				Object.entries(env).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
 			);
-			return textOf(
-				await runCommand(at(idempotencyKey), { argv: wrapped, cwd, env: own, timeoutMs: seconds * 1000 }, signal),
-			);
+			const spec = { argv: wrapped, cwd, env: own, timeoutMs: seconds * 1000 };
+			return textOf(await runCommand(at(idempotencyKey), spec, signal, redact));
 		},
 		async reconcile(key, _prepared, { signal }) {
-			const found = await findCommand(at(key), signal);
+			const found = await findCommand(at(key), signal, redact);
 			if (found === "never") return { kind: "not_done" };
 			return found === "unknown" ? { kind: "unknown" } : { kind: "done", result: textOf(found) };
 		},
@@ -93,12 +97,30 @@ export function createShellTool(directory: string, { records, env, closed = [], 
 	});
 }
 
-/** What a lasting permission would cover: the program and its first word, where the command is nothing but plain words. */
+/**
+ * What a lasting permission would cover: the program and its first word, where the command is nothing but plain words. Where that says
+ * little of what is run, nothing but the very command.
+ */
 function coveredBy(command: string): { readonly covers?: string } {
 	if (!/^[\w@%+:,./-]+(?: [\w@%+=:,./-]+)*$/.test(command)) return {};
 	const [program = "", word] = command.split(" ");
-	return { covers: word === undefined || word.startsWith("-") ? program : `${program} ${word}` };
+	const name = program.replace(/^.*\//, "");
+	const isShort = word === undefined || word.startsWith("-");
+	if (launchers.has(name) || (hasOthers.has(name) && (isShort || runs.has(word)))) return {};
+	return { covers: isShort ? program : `${program} ${word}` };
 }
+
+const namesIn = (text: string): ReadonlySet<string> => new Set(text.split(" "));
+
+/** What they are to run comes behind words of their own. */
+const launchers = namesIn(
+	"builtin busybox chroot command doas env eval exec find flock ionice nice nohup npx parallel pnpx setsid ssh stdbuf strace su sudo time timeout unshare watch xargs",
+);
+/** Their first word says what they do, and an option of theirs may be a program. */
+const hasOthers = namesIn(
+	"awk bash bun cargo dash deno docker fish gawk gh git go kubectl ksh lua make node npm perl php pip pip3 pnpm podman python python3 ruby sh systemctl uv yarn zsh",
+);
+const runs = namesIn("dlx eval exec run x");
 
 /** How it ended, and what it printed; of much, how that begins and ends. */
 function textOf({ status: { code, signal, failed, stopped, ms, bytes }, head, tail }: Ended): string {
@@ -120,6 +142,6 @@ const shown = (bytes: Buffer): string =>
 	new TextDecoder()
 		.decode(bytes)
 		// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this looks for
-		.replace(/\u001b\[[0-9;?]*[ -/]*[@-~]|[\u0000-\u0008\u000b-\u001f\u007f]/g, "")
+		.replace(/(?:\u001b\[|\u009b)[0-9;?]*[ -/]*[@-~]|[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, "")
 		.replace(/^\ufffd+|\ufffd+$/g, "")
 		.trimEnd();

@@ -1,5 +1,6 @@
 /** Takes the prompts of all sessions, and answers those of a session one after the other. */
 import { JournalError } from "@reyn/journal";
+import { unlessAborted } from "@reyn/journal/internal";
 import type { Seq } from "@reyn/wal";
 import { isReynError } from "@reyn/wal";
 import { stopReason } from "../../kernel/background.ts";
@@ -110,7 +111,7 @@ export class Turns {
 				maxRounds: this.#maxRounds,
 				more: (rounds) => this.#mayGoOn(session, turn, rounds, signal),
 				model: agent.model,
-				instructions: await agent.instructions(),
+				instructions: await unlessAborted(agent.instructions(), signal),
 				tools: kernel.tools({ session, piece, for: "turn", model: agent.model.id }),
 				onText: (delta, round) => this.#emit({ type: "text", scope, turn, round, delta }),
 			});

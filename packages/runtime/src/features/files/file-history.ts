@@ -100,7 +100,13 @@ export class FileHistory {
 	async #held({ version, image }: TouchedFile): Promise<FileContent> {
 		if (version === null) return { kind: "none" };
 		if (!image) return { kind: "unknown", why: "what it held was not kept" };
-		const bytes = await readImage(image, this.#kernel.blobs(IMAGES));
+		let bytes: Uint8Array | undefined;
+		try {
+			bytes = await readImage(image, this.#kernel.blobs(IMAGES));
+		} catch (error) {
+			// Of the other files it can be said.
+			return { kind: "unknown", why: `its image cannot be read: ${(error as Error).message}` };
+		}
 		if (!bytes) return { kind: "unknown", why: `its image ${image.sha256} is missing, or has changed` };
 		return { kind: "file", bytes, mode: image.mode };
 	}

@@ -1,6 +1,6 @@
 /** Decides whether a call may be made, by rules, by what a person has granted, and by the mode. */
 import type { Purity, Want } from "@reyn/journal";
-import { isPlain, matchesCommand } from "./command.ts";
+import { isPlain, matchesCommand, namesPath } from "./command.ts";
 import { matches } from "./pattern.ts";
 
 /**
@@ -73,17 +73,20 @@ type One = { readonly kind: "allow" | "ask" } | { readonly kind: "deny"; readonl
 
 function decideOn({ action, subject }: Want, call: WantedCall, { mode, rules, granted }: Policy): One {
 	const touchesNothing = call.wants?.length === 0;
+	const own = rules.filter(({ agent }) => agent === undefined || agent === call.agent);
 	const has = (effect: PermissionRule["effect"]): PermissionRule | undefined =>
-		rules.find(
+		own.find(
 			(rule) =>
 				rule.effect === effect &&
 				(rule.action === action ||
 					rule.action === call.tool ||
 					(rule.action === "*" && !(touchesNothing && effect === "ask"))) &&
-				(rule.agent === undefined || rule.agent === call.agent) &&
 				(rule.on === undefined || isOn(rule.on, action, subject, effect !== "allow")),
 		);
-	const denied = has("deny");
+	// A command reads and writes whatever files it likes.
+	const closes = action === RUN ? own.filter(isOfFiles) : [];
+	const named = closes.filter(({ on }) => on !== undefined && namesPath(on, subject));
+	const denied = has("deny") ?? named.find((rule) => rule.action !== "write");
 	if (denied) return { kind: "deny", why: `a rule denies it (${ruleText(denied)})` };
 	const looks = touchesNothing || (call.wants ? action === "read" : call.purity === "pure" || call.purity === "world");
 	if (mode === "read-only" && !looks) return { kind: "deny", why: "what is here is only looked at (mode read-only)" };
@@ -96,9 +99,12 @@ function decideOn({ action, subject }: Want, call: WantedCall, { mode, rules, gr
 	);
 	if (isGranted) return { kind: "allow" };
 	// Another command may hide in it, or be put together by it.
-	const mayHide = action === RUN && !isPlain(subject) && rules.some((rule) => rule.effect === "deny" && isOfRuns(rule));
-	if (has("ask") || mayHide) return { kind: "ask" };
-	const isFree = looks || mode === "all" || (mode === "edits" && call.wants !== undefined && action === "write");
+	const mayHide = action === RUN && !isPlain(subject) && own.some((rule) => rule.effect === "deny" && isOfRuns(rule));
+	if (has("ask") || mayHide || named.length > 0) return { kind: "ask" };
+	const isFree =
+		looks ||
+		(mode === "all" && closes.length === 0) ||
+		(mode === "edits" && call.wants !== undefined && action === "write");
 	return { kind: isFree || has("allow") ? "allow" : "ask" };
 }
 
@@ -106,6 +112,12 @@ function decideOn({ action, subject }: Want, call: WantedCall, { mode, rules, gr
 const RUN = "run";
 
 const isOfRuns = ({ action }: PermissionRule): boolean => action === RUN || action === "shell" || action === "*";
+
+/** Does it close files to somebody? */
+const isOfFiles = ({ effect, action, on }: PermissionRule): boolean =>
+	effect === "deny" && (ofFiles.includes(action) || (action === "*" && on !== undefined));
+
+const ofFiles: readonly string[] = ["read", "list", "search", "write", "edit", "remove"];
 
 const isOn = (pattern: string, action: string, subject: string, forbids: boolean): boolean =>
 	action === RUN ? matchesCommand(pattern, subject, forbids) : matches(pattern, subject, forbids);
