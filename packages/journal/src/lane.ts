@@ -1,6 +1,6 @@
 /** Lanes: a line of steps that gives each call its identity, so that a replay finds the record of the same call. */
 import { inspect } from "node:util";
-import { type Appended, type Appender, type Scope, systemTimers, WalError } from "@reyn/wal";
+import { type Appended, type Appender, type BlobStore, type Scope, systemTimers, WalError } from "@reyn/wal";
 import { entryKey, type Identity, innerLane, type Recall, type RecordedStep } from "./entry.ts";
 import { JournalError } from "./errors.ts";
 import { isBeneath, isStop, ProgramEnded } from "./failure.ts";
@@ -65,6 +65,11 @@ export class Lane {
 
 	get signal(): AbortSignal {
 		return this.#using.signal;
+	}
+
+	/** Where the files are that messages name; undefined: nowhere. */
+	get files(): BlobStore | undefined {
+		return this.#using.files;
 	}
 
 	/** How models are asked in this lane; undefined: by the default policy. */

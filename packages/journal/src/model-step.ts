@@ -2,6 +2,7 @@
 import { codeOf } from "@reyn/wal";
 import { z } from "zod";
 import { asError, isDropped, isRetryable, issuesOf, JournalError, readable, reasonOf } from "./errors.ts";
+import { withBytes } from "./files-shown.ts";
 import type { Lane } from "./lane.ts";
 import type { FinishReason, Json, Model, ModelRequest, ToolCall, ToolSpec, Usage } from "./ports.ts";
 import { usageSchema } from "./records.ts";
@@ -50,7 +51,7 @@ const DEFAULT_TIMEOUT_MS = 600_000;
  * @param round see {@link Step}
  * @throws JournalError `MODEL_UNAVAILABLE` after the last try; `MODEL_ANSWER`, or a WalError `WAL_NOT_JSON` or `WAL_TOO_LARGE`, if
  * the parts are no valid answer (the model is not asked again); `MODEL_CUT` for an answer that is not whole, which is recorded; what the
- * model threw, if no further try can help
+ * model threw, if no further try can help; `FILE_LOST` for a file of what was asked last that is missing or damaged
  */
 export function askModel(
 	lane: Lane,
@@ -76,9 +77,11 @@ export function askModel(
 		endedBy: (error, attempt) => (mayPass(error, policy) ? unavailable(lane, model, attempt, error) : error),
 		async call({ signal }) {
 			streamed = true;
-			return readReply(model, asked, signal, onText).catch((thrown) => {
-				throw asError(readable(thrown));
-			});
+			return withBytes(asked, model, lane.files)
+				.then((shown) => readReply(model, shown, signal, onText))
+				.catch((thrown) => {
+					throw asError(readable(thrown));
+				});
 		},
 	});
 	return reply.then((answer) => {

@@ -1,4 +1,5 @@
 /** The ports that an embedder fills: a language model, the tools it may call, and where those tools come from. */
+import type { AttachedFile } from "./attached-file.ts";
 import type { BeforeImage } from "./file-change.ts";
 import type { Purity } from "./purity.ts";
 import type { RetryPolicy } from "./retry.ts";
@@ -15,6 +16,8 @@ export interface Model {
 	readonly id: string;
 	/** The most tokens that it reads in a request. What is longer is shortened before it is asked. Absent: unknown, and nothing is. */
 	readonly maxInputTokens?: number | undefined;
+	/** The media types of the files that it takes: `image/png`. Of others it gets a line of text. Absent: none. */
+	readonly accepts?: readonly string[] | undefined;
 	generate(request: ModelRequest, options: { readonly signal: AbortSignal }): AsyncIterable<ModelPart>;
 }
 
@@ -26,15 +29,22 @@ export interface ModelRequest {
 	readonly tools: readonly ToolSpec[];
 }
 
+/** What stands in its text of a file is for people, and stays where the file itself is not shown. */
 export type Message =
-	| { readonly role: "user"; readonly text: string }
+	| { readonly role: "user"; readonly text: string; readonly files?: readonly AttachedFile[] | undefined }
 	| {
 			readonly role: "assistant";
 			readonly text: string;
 			readonly toolCalls: readonly ToolCall[];
 			readonly echo?: Echo | undefined;
 	  }
-	| { readonly role: "tool"; readonly callId: string; readonly name: string; readonly text: string }
+	| {
+			readonly role: "tool";
+			readonly callId: string;
+			readonly name: string;
+			readonly text: string;
+			readonly files?: readonly AttachedFile[] | undefined;
+	  }
 	| { readonly role: "note"; readonly text: string };
 
 /**
@@ -136,6 +146,8 @@ export interface Want {
 export interface ToolAnswer {
 	readonly text: string;
 	readonly isError?: boolean | undefined;
+	/** What the model is shown beside the text, as `attach` of the context gave it. */
+	readonly files?: readonly AttachedFile[] | undefined;
 }
 
 export interface ToolContext {
@@ -144,6 +156,12 @@ export interface ToolContext {
 	readonly idempotencyKey?: string;
 	/** The recorded result of `prepare`. */
 	readonly prepared?: Json;
+	/**
+	 * Keeps an image or a PDF for the `files` of the answer; durable when it resolves. Absent: there is no store of files.
+	 *
+	 * @throws JournalError `FILE_REFUSED`
+	 */
+	readonly attach?: (name: string, bytes: Uint8Array) => Promise<AttachedFile>;
 }
 
 /** For an effect that replaces something: keeps what is there, before it is gone. */

@@ -1,5 +1,6 @@
 /** The types of a step: the call itself, the ports that it runs on, and the events that it gives. */
 import type { Appender, BlobStore, Clock, Seq, Timers } from "@reyn/wal";
+import type { AttachedFile } from "./attached-file.ts";
 import type { Identity, Recall, RecordedStep } from "./entry.ts";
 import type { Lane } from "./lane.ts";
 import type { Order } from "./order.ts";
@@ -62,6 +63,8 @@ export interface StepContext {
 	readonly attempt: number;
 	/** The recorded result of `prepare`. */
 	readonly prepared?: unknown;
+	/** See {@link ToolContext}. */
+	readonly attach?: (name: string, bytes: Uint8Array) => Promise<AttachedFile>;
 	/** The lane for inner steps. They are recorded one by one, so they are not paid for again when this call is made again. */
 	readonly lane: Lane;
 }
@@ -139,6 +142,8 @@ export interface Using {
 	readonly results?: BlobStore | undefined;
 	/** Where before-images go: what effects replace. Absent: nothing is kept. */
 	readonly images?: BlobStore | undefined;
+	/** Where the files are that messages and results name. Absent: nowhere, and none is attached. */
+	readonly files?: BlobStore | undefined;
 	/** Takes secrets out of a text before it is recorded. The run goes on with the redacted text, as every replay will. */
 	redact?(text: string): string;
 	readonly clock?: Clock | undefined;
