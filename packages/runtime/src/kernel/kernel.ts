@@ -321,6 +321,7 @@ export class OpenKernel implements Kernel {
 			observe: (event) => this.#observe(session.scope, event),
 			results: this.results,
 			...(images && { images: this.blobs(IMAGES) }),
+			files: this.blobs(IMAGES),
 			...(redact && { redact }),
 			...(random && { random }),
 			clock,
