@@ -72,7 +72,10 @@ export async function openWire(
 		}
 		response.end();
 	};
-	const server = createServer((request, response) => void answer(request, response));
+	const server = createServer((request, response) => {
+		// A request that it cannot even look at.
+		answer(request, response).catch((error) => response.writeHead(400).end(String(error)));
+	});
 	await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
 	return {
 		...{ asked, replies, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1` },

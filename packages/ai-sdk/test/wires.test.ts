@@ -1,7 +1,8 @@
 /** Real providers of the AI SDK against servers that speak as they do: what becomes of an answer, whole, cut or refused. */
 import { createAnthropic } from "@ai-sdk/anthropic";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
-import type { Model, ModelPart, ModelRequest } from "@reyn/journal";
+import type { AttachedFile, Model, ModelPart, ModelRequest } from "@reyn/journal";
+import { attachedAs } from "@reyn/journal/internal";
 import { testModel } from "@reyn/journal/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { fromAiSdk } from "../src/index.ts";
@@ -61,6 +62,20 @@ async function collect(
 	for await (const part of model.generate(request, { signal })) parts.push(part);
 	return parts;
 }
+
+/** A file by its name, with the smallest bytes that say what it is. */
+function fileOf(name: string): AttachedFile & { readonly data: Uint8Array } {
+	const data = Buffer.from(`${begins[name.slice(name.indexOf("."))] ?? ""} and more`, "latin1");
+	return { ...attachedAs(name, data), data };
+}
+
+const begins: Readonly<Record<string, string>> = {
+	".png": "\x89PNG\r\n\x1a\n",
+	".jpg": "\xff\xd8\xff\xe0",
+	".gif": "GIF89a",
+	".webp": "RIFF\x04\0\0\0WEBP",
+	".pdf": "%PDF-1.7",
+};
 
 const textOf = (parts: readonly ModelPart[]): string =>
 	parts.flatMap((part) => (part.type === "text" ? part.text : "")).join("");
@@ -208,6 +223,49 @@ for (const { name, speaker, id, model: make, empty, busy } of spoken)
 			// Only what was said after the end may be missing.
 			const isWhole = ends.indexOf("whole");
 			expect(isWhole === -1 || isWhole >= events.length - 2).toBe(true);
+		});
+
+		test.each(["shot.png", "shot.jpg", "shot.gif", "shot.webp", "paper.pdf"])(
+			"%s of a prompt goes as what it is",
+			async (name) => {
+				say({ text: "A fox." });
+				const { messages, ...rest } = asking();
+				const file = fileOf(name);
+				const { data } = file;
+				expect(
+					textOf(await collect(model, { ...rest, messages: [{ role: "user", text: "What is it?", files: [file] }] })),
+				).toBe("A fox.");
+				expect(JSON.stringify(wire.asked[0])).toContain(Buffer.from(data).toString("base64"));
+			},
+		);
+
+		test("an image of a result goes with it, or behind all results, and the calls keep their results", async () => {
+			const toolCalls = [
+				{ id: "call_1", name: "look", args: { what: "a" } },
+				{ id: "call_2", name: "look", args: { what: "b" } },
+			];
+			const files = [fileOf("shot.png"), fileOf("paper.pdf")];
+			const results = toolCalls.map(({ id }, at) => ({
+				...{ role: "tool" as const, callId: id, name: "look", text: "is shown", files: [files[at] as AttachedFile] },
+			}));
+			const said = { role: "assistant" as const, text: "", toolCalls };
+			say({ text: "Both." }, { text: "Both." });
+			expect(textOf(await collect(model, asking(said, ...results)))).toBe("Both.");
+			expect(textOf(await collect(model, asking(said, ...results, { role: "user", text: "and?" })))).toBe("Both.");
+			for (const { data = new Uint8Array() } of files)
+				expect(JSON.stringify(wire.asked[0])).toContain(Buffer.from(data).toString("base64"));
+		});
+
+		test("an image that the model cannot take is refused for good, in the provider's words", async () => {
+			say({
+				refusal: {
+					status: 400,
+					body: { type: "error", error: { type: "invalid_request_error", message: "no images here" } },
+				},
+			});
+			const file = fileOf("shot.png");
+			const error = await fails({ ...asking(), messages: [{ role: "user", text: "What is it?", files: [file] }] });
+			expect(error).toMatchObject({ retryable: false, message: "400: no images here" });
 		});
 
 		test.each(["length", "filter"] as const)("an answer that ends by %s says so", async (finish) => {
