@@ -39,14 +39,15 @@ export function fromAiSdk(
 			const tools = request.tools.map(({ name, description, parameters }) => ({
 				...{ type: "function" as const, name, description, inputSchema: parameters as Record<string, unknown> },
 			}));
+			const prompt = promptOf(request, id, model);
 			try {
 				const { stream } = await model.doStream({
 					...settings,
-					prompt: promptOf(request, id, model),
+					prompt,
 					...(tools.length > 0 && { tools }),
 					abortSignal: signal,
 				});
-				yield* answerOf(stream, signal, now);
+				yield* answerOf(stream, signal, now, prompt);
 			} catch (error) {
 				signal.throwIfAborted();
 				throw error instanceof Error && "retryable" in error ? error : providerError(error, now());

@@ -60,7 +60,7 @@ export const anthropic: Speaker = {
 		return undefined;
 	},
 
-	events({ thinking, text, calls = [], finish = "stop" }: Reply) {
+	events({ thinking, text, calls = [], finish = "stop", reads = 48 }: Reply) {
 		const blocks: { readonly start: object; readonly deltas: readonly object[] }[] = [];
 		if (thinking !== undefined)
 			blocks.push({
@@ -81,7 +81,12 @@ export const anthropic: Speaker = {
 				deltas: [args.slice(0, 4), args.slice(4)].map((piece) => ({ type: "input_json_delta", partial_json: piece })),
 			});
 		const stop = calls.length > 0 && finish === "stop" ? "tool_use" : finishes[finish];
-		const usage = { input_tokens: 40, cache_read_input_tokens: 8, cache_creation_input_tokens: 0, output_tokens: 1 };
+		const usage = {
+			input_tokens: reads - 8,
+			cache_read_input_tokens: 8,
+			cache_creation_input_tokens: 0,
+			output_tokens: 1,
+		};
 		const message = { id: "msg_1", type: "message", role: "assistant", model: "claude", content: [], usage };
 		return [
 			event({ type: "message_start", message: { ...message, stop_reason: null, stop_sequence: null } }),

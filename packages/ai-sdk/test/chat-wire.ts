@@ -57,11 +57,11 @@ export const chat: Speaker = {
 		return undefined;
 	},
 
-	events({ text, calls = [], finish = "stop" }: Reply) {
+	events({ text, calls = [], finish = "stop", reads = 48 }: Reply) {
 		const usage = {
-			prompt_tokens: 48,
+			prompt_tokens: reads,
 			completion_tokens: 7,
-			total_tokens: 55,
+			total_tokens: reads + 7,
 			prompt_tokens_details: { cached_tokens: 8 },
 		};
 		return [

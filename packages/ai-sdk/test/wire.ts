@@ -9,6 +9,8 @@ export interface Reply {
 	readonly text?: string;
 	readonly calls?: readonly { readonly id: string; readonly name: string; readonly args: string }[];
 	readonly finish?: "stop" | "length" | "filter";
+	/** So many tokens are counted of the request. Default: 48. */
+	readonly reads?: number;
 	/** An answer without a stream. */
 	readonly refusal?: {
 		readonly status: number;

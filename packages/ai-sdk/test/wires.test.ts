@@ -268,6 +268,31 @@ for (const { name, speaker, id, model: make, empty, busy } of spoken)
 			expect(error).toMatchObject({ retryable: false, message: "400: no images here" });
 		});
 
+		test.each([
+			// What is counted, of words in the prompt before and in the newest part; and what becomes of it.
+			["all of it", 5000, 0, 4000, "stop", undefined],
+			["half of what was asked", 1000, 0, 4000, "unread", 4002],
+			["less than is there, and as much as is new", 2000, 4000, 1000, "stop", 5004],
+			["less than is new", 900, 4000, 1000, "unread", 5004],
+			["next to nothing of a short prompt", 10, 0, 400, "stop", undefined],
+		] as const)(
+			"one that has read %s of a prompt is judged by what it counts",
+			async (_, reads, before, last, reason, least) => {
+				say({ text: "Under a root.", reads });
+				const said = { role: "assistant" as const, text: "I see.", toolCalls: [] };
+				const { messages: _old, ...rest } = asking();
+				const messages = [
+					{ role: "user" as const, text: "fox's den; ".repeat(before / 2) },
+					said,
+					{ role: "user" as const, text: "a den ".repeat(last / 2) },
+				];
+				const parts = await collect(model, { ...rest, messages: before === 0 ? messages.slice(2) : messages });
+				const end = parts.find((part) => part.type === "finish");
+				expect(end).toMatchObject({ reason });
+				expect(end?.least).toBe(least);
+			},
+		);
+
 		test.each(["length", "filter"] as const)("an answer that ends by %s says so", async (finish) => {
 			say({ text: "Under a", finish });
 			expect((await collect(model, asking())).at(-2)).toMatchObject({ type: "finish", reason: finish });

@@ -93,6 +93,11 @@ export class Lane {
 		);
 	}
 
+	/** Tells that a model has counted fewer tokens than its request has. */
+	unread(name: string, read: number, least: number): void {
+		this.#using.observe?.({ type: "unread", lane: this.path, kind: "model", name, read, least });
+	}
+
 	/** Was any call made here? */
 	get isUsed(): boolean {
 		return this.#calls.size > 0;

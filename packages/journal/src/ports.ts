@@ -76,13 +76,19 @@ export type ModelPart =
 	| { readonly type: "text"; readonly text: string }
 	| { readonly type: "toolCall"; readonly call: ToolCall }
 	| { readonly type: "usage"; readonly usage: Usage }
-	| { readonly type: "finish"; readonly reason: FinishReason; readonly echo?: Json | undefined };
+	| {
+			readonly type: "finish";
+			readonly reason: FinishReason;
+			readonly echo?: Json | undefined;
+			/** The request has so many tokens at least, and fewer were counted: not all of it may have been read. Absent: nothing says so. */
+			readonly least?: number | undefined;
+	  };
 
 /**
  * Why an answer ended. `stop`: it is whole; an answer without a `finish` is. `length`: at a limit of tokens. `filter`: the provider
- * held the rest back. `other`: for a reason that nobody knows. What broke off is no answer at all: the model throws.
+ * held the rest back. `unread`: not all of the request was read, so it is to another question. `other`: for a reason that nobody knows. What broke off is no answer at all: the model throws.
  */
-export type FinishReason = "stop" | "length" | "filter" | "other";
+export type FinishReason = "stop" | "length" | "filter" | "unread" | "other";
 
 /** Tokens of one model call. */
 export interface Usage {

@@ -179,6 +179,8 @@ export type StepEvent = Called &
 				readonly pauseMs: number;
 		  }
 		| { readonly type: "failed"; readonly reason: string }
+		/** A model has counted fewer tokens (`read`) than its request has at `least`: it may have answered to a part of it. */
+		| { readonly type: "unread"; readonly read: number; readonly least: number }
 		/** A step in doubt was decided. `waits`: the far side could not be asked (`reason`); the step stays in doubt. */
 		| {
 				readonly type: "in_doubt";

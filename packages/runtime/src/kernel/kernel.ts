@@ -497,6 +497,10 @@ function toldOf(scope: Scope, event: StepEvent): KernelEvent | undefined {
 		const { lane, name: model, attempt, limit, reason, pauseMs } = event;
 		return { type: "model_retry", scope, lane, model, attempt, limit, reason, pauseMs };
 	}
+	if (event.type === "unread") {
+		const { lane, name: model, read, least } = event;
+		return { type: "model_unread", scope, lane, model, read, least };
+	}
 	// Not for questions to a person: an unanswered one is simply asked again.
 	if (event.type === "in_doubt" && event.kind !== "ask") {
 		const { lane, name, decision, reason } = event;
