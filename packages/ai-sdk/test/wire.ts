@@ -59,7 +59,10 @@ export async function openWire(
 			response.writeHead(status, { "content-type": "application/json", ...headers }).end(JSON.stringify(body));
 		};
 		const wrong = HALF.test(raw) ? "half a character" : speaker.wrong(body);
-		if (wrong !== undefined) return refuse(400, { error: { type: "invalid_request_error", message: wrong } });
+		if (wrong !== undefined)
+			return refuse(400, {
+				error: { type: "invalid_request_error", code: 400, status: "INVALID_ARGUMENT", message: wrong },
+			});
 		const reply = next?.(body) ?? replies.shift() ?? { text: "nothing more" };
 		if (reply.refusal) return refuse(reply.refusal.status, reply.refusal.body, reply.refusal.headers);
 		if (reply.isSilent) return void silent.add(response);

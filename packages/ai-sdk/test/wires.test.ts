@@ -1,5 +1,7 @@
 /** Real providers of the AI SDK against servers that speak as they do: what becomes of an answer, whole, cut or refused. */
 import { createAnthropic } from "@ai-sdk/anthropic";
+import { createGoogleGenerativeAI } from "@ai-sdk/google";
+import { createOpenAI } from "@ai-sdk/openai";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import type { AttachedFile, Model, ModelPart, ModelRequest } from "@reyn/journal";
 import { attachedAs } from "@reyn/journal/internal";
@@ -8,6 +10,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { fromAiSdk } from "../src/index.ts";
 import { anthropic } from "./anthropic-wire.ts";
 import { chat } from "./chat-wire.ts";
+import { google } from "./google-wire.ts";
+import { responses } from "./responses-wire.ts";
 import { openWire, type Reply, type Speaker, type Wire } from "./wire.ts";
 
 const KEY = "sk-canary-7f3a9c51d2e84b60";
@@ -21,7 +25,15 @@ interface Spoken {
 	readonly empty: object;
 	/** How it says in a stream that it is too busy. */
 	readonly busy: object;
+	/** Does it see to the arguments of calls itself? Then an answer whose arguments are no JSON is none. */
+	readonly seesArguments?: true;
+	/** The files that it does not take. */
+	readonly refuses?: readonly string[];
 }
+
+const noQuota = {
+	error: { message: "You exceeded your current quota", type: "insufficient_quota", code: "insufficient_quota" },
+};
 
 const spoken: readonly Spoken[] = [
 	{
@@ -38,10 +50,28 @@ const spoken: readonly Spoken[] = [
 		...{ name: "chat completions, as Ollama has them", speaker: chat, id: "ollama/llama-x" },
 		model: ({ url }) =>
 			fromAiSdk(createOpenAICompatible({ name: "ollama", baseURL: url, apiKey: KEY, includeUsage: true })("llama-x")),
-		empty: {
-			error: { message: "You exceeded your current quota", type: "insufficient_quota", code: "insufficient_quota" },
-		},
+		empty: noQuota,
 		busy: { message: "The server is overloaded", type: "server_error" },
+	},
+	{
+		...{ name: "OpenAI, chat completions", speaker: chat, id: "openai/gpt-x" },
+		model: ({ url }) => fromAiSdk(createOpenAI({ baseURL: url, apiKey: KEY }).chat("gpt-x")),
+		empty: noQuota,
+		busy: { message: "The server is overloaded", type: "server_error" },
+	},
+	{
+		...{ name: "OpenAI, responses", speaker: responses, id: "openai/gpt-x" },
+		model: ({ url }) => fromAiSdk(createOpenAI({ baseURL: url, apiKey: KEY })("gpt-x")),
+		empty: noQuota,
+		busy: { message: "The server is overloaded", code: "server_error" },
+	},
+	{
+		...{ name: "Google", speaker: google, id: "google/gemini-x", seesArguments: true, refuses: ["shot.gif"] },
+		model: ({ url }) => fromAiSdk(createGoogleGenerativeAI({ baseURL: url, apiKey: KEY })("gemini-x")),
+		empty: {
+			error: { code: 429, status: "RESOURCE_EXHAUSTED", message: "Your prepayment credits are depleted; see billing" },
+		},
+		busy: { code: 503, status: "UNAVAILABLE", message: "The model is overloaded" },
 	},
 ];
 
@@ -82,7 +112,7 @@ const textOf = (parts: readonly ModelPart[]): string =>
 
 const usage: ModelPart = { type: "usage", usage: { inputTokens: 48, outputTokens: 7, cachedInputTokens: 8 } };
 
-for (const { name, speaker, id, model: make, empty, busy } of spoken)
+for (const { name, speaker, id, model: make, empty, busy, seesArguments, refuses = [] } of spoken)
 	describe(name, () => {
 		let wire: Wire;
 		let model: Model;
@@ -179,7 +209,11 @@ for (const { name, speaker, id, model: make, empty, busy } of spoken)
 			[413, {}, { retryable: false }],
 		])("%i %j says whether to ask again, and when, and tells no key on", async (status, headers, expected) => {
 			say({
-				refusal: { status, headers, body: { type: "error", error: { type: "t", message: `said with ${status}` } } },
+				refusal: {
+					status,
+					headers,
+					body: { type: "error", error: { type: "t", code: status, status: "T", message: `said with ${status}` } },
+				},
 			});
 			const error = await fails();
 			expect(error).toMatchObject(expected);
@@ -228,13 +262,15 @@ for (const { name, speaker, id, model: make, empty, busy } of spoken)
 		test.each(["shot.png", "shot.jpg", "shot.gif", "shot.webp", "paper.pdf"])(
 			"%s of a prompt goes as what it is",
 			async (name) => {
-				say({ text: "A fox." });
-				const { messages, ...rest } = asking();
 				const file = fileOf(name);
 				const { data } = file;
-				expect(
-					textOf(await collect(model, { ...rest, messages: [{ role: "user", text: "What is it?", files: [file] }] })),
-				).toBe("A fox.");
+				const request: ModelRequest = { ...asking(), messages: [{ role: "user", text: "What is it?", files: [file] }] };
+				if (refuses.includes(name)) {
+					expect(await fails(request)).toMatchObject({ retryable: false });
+					return;
+				}
+				say({ text: "A fox." });
+				expect(textOf(await collect(model, request))).toBe("A fox.");
 				expect(JSON.stringify(wire.asked[0])).toContain(Buffer.from(data).toString("base64"));
 			},
 		);
@@ -260,7 +296,10 @@ for (const { name, speaker, id, model: make, empty, busy } of spoken)
 			say({
 				refusal: {
 					status: 400,
-					body: { type: "error", error: { type: "invalid_request_error", message: "no images here" } },
+					body: {
+						type: "error",
+						error: { type: "invalid_request_error", code: 400, status: "INVALID_ARGUMENT", message: "no images here" },
+					},
 				},
 			});
 			const file = fileOf("shot.png");
@@ -298,8 +337,12 @@ for (const { name, speaker, id, model: make, empty, busy } of spoken)
 			expect((await collect(model, asking())).at(-2)).toMatchObject({ type: "finish", reason: finish });
 		});
 
-		test("arguments that are no JSON are told as they are", async () => {
+		test("arguments that are no JSON are told as they are, or are those of no answer", async () => {
 			say({ calls: [{ id: "c", name: "look", args: '{"what": ro' }] });
+			if (seesArguments) {
+				expect(await fails()).toMatchObject({ retryable: true });
+				return;
+			}
 			const parts = await collect(model, asking());
 			expect(parts).toContainEqual({ type: "toolCall", call: { id: "c", name: "look", args: '{"what": ro' } });
 		});
@@ -319,6 +362,21 @@ for (const { name, speaker, model: make } of spoken) {
 		makeSilent: () => saying({ isSilent: true }),
 	});
 }
+
+test("a rate limit of Google, which calls it a quota, passes when it says so", async () => {
+	await using wire = await openWire(google);
+	const model = (spoken.find(({ speaker }) => speaker === google) as Spoken).model(wire);
+	const details = [{ "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: "36.5s" }];
+	const message = "You exceeded your current quota, please check your plan and billing details.";
+	const error = { code: 429, status: "RESOURCE_EXHAUSTED", message };
+	for (const [body, expected] of [
+		[{ error: { ...error, details } }, { retryable: true, retryAfterMs: 36_500 }],
+		[{ error }, { retryable: false }],
+	] as const) {
+		wire.replies.push({ refusal: { status: 429, body } });
+		await expect(collect(model, asking())).rejects.toMatchObject(expected);
+	}
+});
 
 test("what was thought and signed goes back byte for byte, before the call that it led to; another model passes it over", async () => {
 	await using wire = await openWire(anthropic);
