@@ -1,6 +1,6 @@
 /** The Messages API of Anthropic: its stream, and what it refuses. */
 import { mediaTypeOf } from "@reyn/journal/internal";
-import type { Reply, Speaker } from "./wire.ts";
+import { type Reply, type Speaker, signatureOf } from "./wire.ts";
 
 interface Block {
 	readonly type: string;
@@ -24,8 +24,6 @@ function wrongFile({ type, source }: Block): string | undefined {
 		? undefined
 		: `${type}: the bytes are no ${source.media_type}`;
 }
-
-const signatureOf = (thinking: string): string => Buffer.from(`signed: ${thinking}`).toString("base64");
 
 const event = (data: { readonly type: string; readonly [more: string]: unknown }): string =>
 	`event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`;

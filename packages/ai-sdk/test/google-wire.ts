@@ -1,6 +1,6 @@
 /** The Gemini API of Google: its stream, and what it refuses. */
 import { mediaTypeOf } from "@reyn/journal/internal";
-import type { Reply, Speaker } from "./wire.ts";
+import { type Reply, type Speaker, signatureOf } from "./wire.ts";
 
 interface Part {
 	readonly text?: string;
@@ -41,7 +41,7 @@ export const google: Speaker = {
 		return undefined;
 	},
 
-	events({ text, calls = [], finish = "stop", reads = 48 }: Reply) {
+	events({ thinking, text, calls = [], finish = "stop", reads = 48 }: Reply) {
 		const chunk = (parts: readonly object[], more = {}): string =>
 			`data: ${JSON.stringify({ candidates: [{ index: 0, content: { role: "model", parts }, ...more }] })}\n\n`;
 		const usageMetadata = {
@@ -51,10 +51,12 @@ export const google: Speaker = {
 		const isBroken = calls.some(({ args }) => args !== "" && !isJson(args));
 		const finishReason = isBroken ? "MALFORMED_FUNCTION_CALL" : finishes[finish];
 		const end = { candidates: [{ index: 0, content: { role: "model", parts: [] }, finishReason }], usageMetadata };
+		const signed = thinking === undefined ? {} : { thoughtSignature: signatureOf(thinking) };
 		return [
+			...(thinking === undefined ? [] : [chunk([{ text: thinking, thought: true }])]),
 			...(text === undefined ? [] : [text.slice(0, 3), text.slice(3)].map((piece) => chunk([{ text: piece }]))),
 			...(isBroken ? [] : calls).map(({ id, name, args }) =>
-				chunk([{ functionCall: { id, name, args: JSON.parse(args || "{}") } }]),
+				chunk([{ functionCall: { id, name, args: JSON.parse(args || "{}") }, ...signed }]),
 			),
 			`data: ${JSON.stringify(end)}\n\n`,
 		];

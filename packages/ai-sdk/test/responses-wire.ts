@@ -1,6 +1,6 @@
 /** The Responses API of OpenAI: its stream, and what it refuses. */
 import { mediaTypeOf } from "@reyn/journal/internal";
-import type { Reply, Speaker } from "./wire.ts";
+import { type Reply, type Speaker, signatureOf } from "./wire.ts";
 
 interface Item {
 	readonly type?: string;
@@ -28,6 +28,11 @@ function wrongPart({ type, text, image_url: image, file_data: file }: Part): str
 	return (type === "input_file") === isPdf ? undefined : `${type}: ${mediaType} does not belong here`;
 }
 
+function thought(thinking: string): readonly string[] {
+	const item = { type: "reasoning", id: "rs_1", encrypted_content: signatureOf(thinking), summary: [] };
+	return ["added", "done"].map((how) => event({ type: `response.output_item.${how}`, output_index: 0, item }));
+}
+
 const incomplete = { length: "max_output_tokens", filter: "content_filter" } as const;
 
 export const responses: Speaker = {
@@ -46,7 +51,7 @@ export const responses: Speaker = {
 		return open.size === 0 ? undefined : `no tool output found for function call ${[...open].join()}`;
 	},
 
-	events({ text, calls = [], finish = "stop", reads = 48 }: Reply) {
+	events({ thinking, text, calls = [], finish = "stop", reads = 48 }: Reply) {
 		const usage = {
 			...{ input_tokens: reads, input_tokens_details: { cached_tokens: 8 }, output_tokens: 7, total_tokens: reads + 7 },
 		};
@@ -55,6 +60,7 @@ export const responses: Speaker = {
 			event({ type: "response.output_text.delta", item_id: "msg_1", output_index: 0, content_index: 0, delta });
 		return [
 			event({ type: "response.created", response: { id: "resp_1", created_at: 1, model: "m" } }),
+			...(thinking === undefined ? [] : thought(thinking)),
 			...(text === undefined
 				? []
 				: [

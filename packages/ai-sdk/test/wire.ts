@@ -40,6 +40,9 @@ export interface Speaker {
 	error(reply: object): string;
 }
 
+/** What a provider signs its thinking with. */
+export const signatureOf = (thinking: string): string => Buffer.from(`signed: ${thinking}`).toString("base64");
+
 /** A half of a character in a text, which JSON names by its escape. */
 const HALF = /(?<!\\ud[89ab][0-9a-f]{2})\\ud[c-f][0-9a-f]{2}|\\ud[89ab][0-9a-f]{2}(?!\\ud[c-f][0-9a-f]{2})/i;
 

@@ -1,79 +1,12 @@
 /** Real providers of the AI SDK against servers that speak as they do: what becomes of an answer, whole, cut or refused. */
-import { createAnthropic } from "@ai-sdk/anthropic";
-import { createGoogleGenerativeAI } from "@ai-sdk/google";
-import { createOpenAI } from "@ai-sdk/openai";
-import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import type { AttachedFile, Model, ModelPart, ModelRequest } from "@reyn/journal";
 import { attachedAs } from "@reyn/journal/internal";
 import { testModel } from "@reyn/journal/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { fromAiSdk } from "../src/index.ts";
 import { anthropic } from "./anthropic-wire.ts";
-import { chat } from "./chat-wire.ts";
 import { google } from "./google-wire.ts";
-import { responses } from "./responses-wire.ts";
-import { openWire, type Reply, type Speaker, type Wire } from "./wire.ts";
-
-const KEY = "sk-canary-7f3a9c51d2e84b60";
-
-interface Spoken {
-	readonly name: string;
-	readonly speaker: Speaker;
-	readonly id: string;
-	model(wire: Wire): Model;
-	/** How it says that an account has no money. */
-	readonly empty: object;
-	/** How it says in a stream that it is too busy. */
-	readonly busy: object;
-	/** Does it see to the arguments of calls itself? Then an answer whose arguments are no JSON is none. */
-	readonly seesArguments?: true;
-	/** The files that it does not take. */
-	readonly refuses?: readonly string[];
-}
-
-const noQuota = {
-	error: { message: "You exceeded your current quota", type: "insufficient_quota", code: "insufficient_quota" },
-};
-
-const spoken: readonly Spoken[] = [
-	{
-		...{ name: "Anthropic", speaker: anthropic, id: "anthropic/claude-x" },
-		model: ({ url }) =>
-			fromAiSdk(createAnthropic({ baseURL: url, apiKey: KEY })("claude-x"), {
-				maxOutputTokens: 2000,
-				providerOptions: { anthropic: { thinking: { type: "enabled", budgetTokens: 1024 } } },
-			}),
-		empty: { type: "error", error: { type: "rate_limit_error", message: "Your credit balance is too low" } },
-		busy: { type: "overloaded_error", message: "Overloaded" },
-	},
-	{
-		...{ name: "chat completions, as Ollama has them", speaker: chat, id: "ollama/llama-x" },
-		model: ({ url }) =>
-			fromAiSdk(createOpenAICompatible({ name: "ollama", baseURL: url, apiKey: KEY, includeUsage: true })("llama-x")),
-		empty: noQuota,
-		busy: { message: "The server is overloaded", type: "server_error" },
-	},
-	{
-		...{ name: "OpenAI, chat completions", speaker: chat, id: "openai/gpt-x" },
-		model: ({ url }) => fromAiSdk(createOpenAI({ baseURL: url, apiKey: KEY }).chat("gpt-x")),
-		empty: noQuota,
-		busy: { message: "The server is overloaded", type: "server_error" },
-	},
-	{
-		...{ name: "OpenAI, responses", speaker: responses, id: "openai/gpt-x" },
-		model: ({ url }) => fromAiSdk(createOpenAI({ baseURL: url, apiKey: KEY })("gpt-x")),
-		empty: noQuota,
-		busy: { message: "The server is overloaded", code: "server_error" },
-	},
-	{
-		...{ name: "Google", speaker: google, id: "google/gemini-x", seesArguments: true, refuses: ["shot.gif"] },
-		model: ({ url }) => fromAiSdk(createGoogleGenerativeAI({ baseURL: url, apiKey: KEY })("gemini-x")),
-		empty: {
-			error: { code: 429, status: "RESOURCE_EXHAUSTED", message: "Your prepayment credits are depleted; see billing" },
-		},
-		busy: { code: 503, status: "UNAVAILABLE", message: "The model is overloaded" },
-	},
-];
+import { KEY, type Spoken, spoken } from "./spoken.ts";
+import { openWire, type Reply, signatureOf, type Wire } from "./wire.ts";
 
 const tools = ["look", "pay"].map((name) => ({
 	...{ name, description: `${name}s`, parameters: { type: "object", properties: { what: { type: "string" } } } },
@@ -408,3 +341,30 @@ test("what was thought and signed goes back byte for byte, before the call that 
 	const third = wire.asked[2] as typeof second;
 	expect(third?.messages[1]?.content.map(({ type }) => type)).toEqual(["text", "tool_use"]);
 });
+
+test.each([
+	["Google", { functionCall: expect.objectContaining({ name: "look" }), thoughtSignature: signatureOf("A fox dens?") }],
+	["OpenAI, responses", { type: "item_reference", id: "rs_1" }],
+])(
+	"what %s wants back of its thinking comes back with the call that it led to, from a log too",
+	async (name, wanted) => {
+		const of = spoken.find((each) => each.name === name) as Spoken;
+		await using wire = await openWire(of.speaker);
+		const model = of.model(wire);
+		wire.replies.push(
+			{ thinking: "A fox dens?", calls: [{ id: "c", name: "look", args: '{"what":"dens"}' }] },
+			{ text: "In a den." },
+		);
+		const parts = await collect(model, asking());
+		const [toolCalls, echo] = [
+			parts.flatMap((part) => (part.type === "toolCall" ? part.call : [])),
+			parts.flatMap((part) => (part.type === "finish" ? part.echo : [])),
+		];
+		const said = { role: "assistant" as const, text: "", toolCalls };
+		const result = { role: "tool" as const, callId: "c", name: "look", text: "two dens" };
+		const kept = JSON.parse(JSON.stringify({ model: model.id, parts: echo }));
+		await collect(model, asking({ ...said, echo: kept }, result));
+		const { contents, input } = wire.asked[1] as { contents?: { parts: unknown[] }[]; input?: unknown[] };
+		expect(contents?.flatMap((each) => each.parts) ?? input).toContainEqual(expect.objectContaining(wanted));
+	},
+);
