@@ -50,7 +50,56 @@ async function written(directory: string): Promise<string> {
 	return (await Promise.all(texts)).join("\n");
 }
 
+const SHOT = Buffer.from("\x89PNG\r\n\x1a\n a fox in the snow", "latin1");
+
+test("a server that cuts a long prompt in silence is found out: its answer to half a question is none, and what to set is said", async () => {
+	const context = 4096;
+	// As Ollama does: the newest that fits is read, and what was counted is that.
+	const tokensOf = (body: unknown): number => (JSON.stringify(body).match(/\w+/g) ?? []).length;
+	await using wire = await openWire(chat, (body) => ({ text: "I see.", reads: Math.min(context, tokensOf(body)) }));
+	const [, , { model, env }] = spoken as [Spoken, Spoken, Spoken];
+	const state = join(root, "cut");
+	const ask = (text: string) => run(state, env(wire), "--model", model, "run", "-p", text);
+	const told =
+		/ollama\/llama-x read 4096 of at least \d+ tokens, and does not say so: set OLLAMA_CONTEXT_LENGTH or model_settings\.max_input_tokens/;
+	expect((await ask(`${"fox ".repeat(2000)}?`)).stderr).not.toMatch(told);
+	// What was said before is cut: the answer may be right, and is shown.
+	const less = await ask(`${"den ".repeat(2500)}?`);
+	expect([less.code, less.stdout]).toEqual([0, "I see.\n"]);
+	expect(less.stderr).toMatch(told);
+	const none = await ask(`${"hare ".repeat(5000)}?`);
+	expect(none.code).not.toBe(0);
+	expect(none.stderr).toMatch(told);
+	expect(none.stderr).toMatch(/the turn was interrupted: ollama\/llama-x has read 4096 of at least \d+ tokens/);
+	// It was paid for once.
+	const asked = wire.asked.length;
+	await run(state, env(wire), "--model", model, "resume");
+	expect(wire.asked.length).toBe(asked);
+}, 60_000);
+
 describe.each(spoken)("$model", ({ model, speaker, env }) => {
+	test("is shown an image of a prompt; killed before it answers, it is asked the same once more", async () => {
+		await using wire = await openWire(speaker);
+		const state = join(root, `${model.replace("/", "-")}-shot`);
+		const shot = join(root, "shot.png");
+		await writeFile(shot, SHOT);
+		wire.replies.push({ isSilent: true });
+		const killed = start(state, env(wire), "--model", model, "run", "-p", "What is it?", "--attach", shot);
+		while (wire.asked.length < 1) await new Promise((resolve) => setTimeout(resolve, 20));
+		killed.kill();
+		await killed.ended;
+		await rm(shot);
+		wire.replies.push({ text: "A fox." });
+		expect(await run(state, env(wire), "--model", model, "resume")).toMatchObject({ code: 0, stdout: "A fox.\n" });
+		expect(wire.asked[1]).toEqual(wire.asked[0]);
+		expect(JSON.stringify(wire.asked[1])).toContain(SHOT.toString("base64"));
+		// Shown as a line, and its bytes are in no file but their own.
+		const { stdout } = await run(state, env(wire), "transcript");
+		expect(stdout).toContain("What is it?\n  [image shot.png, 26 B]\n");
+		const all = await written(state);
+		expect([all.split("a fox in the snow").length - 1, all.includes(SHOT.toString("base64"))]).toEqual([1, false]);
+	});
+
 	const search = { calls: [{ id: "call_1", name: "search", args: '{"query":"sleeps"}' }] };
 
 	test("answers with what a tool has found; killed behind that it is asked for the rest alone", async () => {

@@ -106,6 +106,10 @@ function eventLine(event: OneLineEvent): string | undefined {
 			const seconds = Math.ceil(event.pauseMs / 1000);
 			return `the model gave no answer (try ${event.attempt} of ${event.limit}: ${oneLine(event.reason, 60)}); it is asked again in ${seconds} s`;
 		}
+		case "model_unread": {
+			const ollama = event.model.startsWith("ollama/") ? "OLLAMA_CONTEXT_LENGTH or " : "";
+			return `${asLine(event.model)} read ${event.read} of at least ${event.least} tokens, and does not say so: set ${ollama}model_settings.max_input_tokens`;
+		}
 		case "disk_full":
 			return `${event.text}. Or stop with Ctrl-C: nothing that is recorded is lost`;
 		case "disk_free":

@@ -14,6 +14,7 @@ const byErrorCode: Readonly<Record<string, number>> = {
 	NOTHING_TO_UNDO: exitCodes.notFound,
 	CALL_IN_DOUBT: exitCodes.refused,
 	DETERMINISM: exitCodes.usage,
+	FILE_REFUSED: exitCodes.usage,
 	OPERATOR_ARGS: exitCodes.usage,
 	OPERATOR_BAD_REF: exitCodes.usage,
 	OPERATOR_HOLDER: exitCodes.refused,

@@ -6,6 +6,7 @@ import { scopeText, sessionText, verbs, type WorkVerb, type WriteVerb } from "@r
 import { mainSession, type Runtime, type SessionScope } from "@reyn/runtime";
 import { Argument, Command, CommanderError, InvalidArgumentError, Option, type OutputConfiguration } from "commander";
 import { adviceFor } from "./advice.ts";
+import { readAttached } from "./attached.ts";
 import type { Shell } from "./completion.ts";
 import { addConfig } from "./config/index.ts";
 import type { Globals } from "./context.ts";
@@ -166,17 +167,20 @@ export function commands(done: (exitCode: number) => void): Command {
 		.requiredOption("-p, --prompt <text>", "the question; - reads it from stdin")
 		.addOption(outputFormat())
 		.addOption(modeOption())
+		.option("--attach <file>", "an image or a PDF to be shown with it; may be given several times", listed, [])
 		.option("--no-restore", "do not go on with what was in flight")
 		.addOption(new Option("--session <name>", "in a session of that name; it may be new").argParser(sessionOf))
 		.addHelpText("after", '\nExample: reyn run -p "how does recovery work with snapshots?" --json')
-		.action(async ({ prompt, outputFormat, restore, session = mainSession }: RunFlags) => {
+		.action(async ({ prompt, outputFormat, restore, attach, session = mainSession }: RunFlags) => {
 			const text = prompt === "-" ? readFileSync(0, "utf8") : prompt;
 			if (text.trim() === "") throw new CliError("CLI_USAGE", "the question is empty; give one with -p");
 			const ask = verbs.find(({ name }) => name === "ask") as WorkVerb;
-			const start = async (runtime: Runtime): Promise<void> => void (await runtime.prompt(text, session));
+			const files = await Promise.all(attach.map((path) => readAttached(path)));
+			const start = async (runtime: Runtime): Promise<void> => void (await runtime.prompt(text, session, files));
+			const there = files.map(({ name, bytes }) => ({ name, base64: Buffer.from(bytes).toString("base64") }));
 			const format = formatOf(globals(), outputFormat);
 			const here = () => work({ globals: globals(), format, restore, session, start });
-			done(await unlessHeld(ask, { text, session: scopeText(session) }, globals(), format, here));
+			done(await unlessHeld(ask, { text, files: there, session: scopeText(session) }, globals(), format, here));
 		});
 
 	addVerbs(program, { globals, done });
@@ -267,6 +271,7 @@ export function commands(done: (exitCode: number) => void): Command {
 
 interface RunFlags {
 	readonly prompt: string;
+	readonly attach: readonly string[];
 	readonly outputFormat: OutputFormat;
 	readonly restore: boolean;
 	readonly session?: SessionScope;
@@ -281,6 +286,8 @@ interface ChatFlags {
 	readonly fork?: string;
 	readonly yes?: boolean;
 }
+
+const listed = (value: string, before: readonly string[]): readonly string[] => [...before, value];
 
 /** `work` is a session of the usual agent, `other/work` one of another. */
 function sessionOf(text: string): SessionScope {

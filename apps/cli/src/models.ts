@@ -16,6 +16,8 @@ interface Provider {
 	readonly keys: readonly string[];
 	/** What each of its present models reads at least in a request, in tokens. Absent: nobody knows. */
 	reads?(env: Env, answer: number): number | undefined;
+	/** The media types of files that its models take, or some of them. */
+	readonly accepts: readonly string[];
 	/** How a model is made of what the package has. */
 	make(provided: Readonly<Record<string, Create>>, model: string, env: Env): AiSdkModel | undefined;
 }
@@ -23,23 +25,29 @@ interface Provider {
 type Create = ((settings: object) => ModelsOf) | undefined;
 type ModelsOf = ((model: string) => AiSdkModel) & { readonly chat?: (model: string) => AiSdkModel };
 
+const images = ["image/png", "image/jpeg", "image/webp"];
+const PDF = "application/pdf";
+
 const providers: Readonly<Record<string, Provider>> = {
 	anthropic: {
 		package: "@ai-sdk/anthropic",
 		keys: ["ANTHROPIC_API_KEY"],
 		// Its answer counts too.
+		accepts: [...images, "image/gif", PDF],
 		reads: (_, answer) => (answer < 200_000 ? 200_000 - answer : undefined),
 		make: ({ createAnthropic }, model) => createAnthropic?.({})(model),
 	},
 	google: {
 		package: "@ai-sdk/google",
 		keys: ["GOOGLE_GENERATIVE_AI_API_KEY"],
+		accepts: [...images, PDF],
 		reads: () => 1_000_000,
 		make: ({ createGoogleGenerativeAI }, model) => createGoogleGenerativeAI?.({})(model),
 	},
 	ollama: {
 		package: "@ai-sdk/openai-compatible",
 		keys: [],
+		accepts: images,
 		reads: ({ OLLAMA_CONTEXT_LENGTH: length = "" }) => (/^[1-9]\d{0,8}$/.test(length) ? Number(length) : undefined),
 		make: ({ createOpenAICompatible }, model, { OLLAMA_HOST: host = "127.0.0.1:11434" }) => {
 			const at = /^https?:/.test(host) ? host : `http://${host}`;
@@ -51,6 +59,7 @@ const providers: Readonly<Record<string, Provider>> = {
 	openai: {
 		package: "@ai-sdk/openai",
 		keys: ["OPENAI_API_KEY"],
+		accepts: [...images, "image/gif", PDF],
 		reads: ({ OPENAI_BASE_URL: at }, answer) => (at === undefined ? 128_000 - Math.min(answer, 16_000) : undefined),
 		// Other servers at that address speak the older of its two languages.
 		make: ({ createOpenAI }, model, { OPENAI_BASE_URL: at }) => {
@@ -88,10 +97,11 @@ function partsOf(name: string): { readonly provider: Provider; readonly model: s
 /** The model that was chosen, which is loaded when it is first asked: many commands ask none. */
 export function chosenModel(name: string, env: Env, paceMs: number, settings: AiSdkSettings): Model {
 	const { maxInputTokens = readsOf(name, env, settings), ...rest } = settings;
+	const accepts = partsOf(name)?.provider.accepts;
 	const offline = offlineModel({ paceMs });
 	let loaded: Promise<Model> | undefined;
 	return {
-		...(name === OFFLINE ? offline : { id: name, generate }),
+		...(name === OFFLINE ? offline : { id: name, accepts, generate }),
 		maxInputTokens,
 	};
 

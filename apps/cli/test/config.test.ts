@@ -152,7 +152,7 @@ test("a file that is too large to be one, a directory, a link or a pipe is refus
 
 test("a variable that is near a setting, and is none, is said to do nothing; one of other programs is not", async () => {
 	const given = { REYN_MODLE: "ollama/a", REYN_PLAN_CONCURENCY: "2", REYN_PLAN_SIZE: "2", REYN_OTHER: "1" };
-	const { unknown, from } = await settingsOf({ cwd }, { ...env, ...given, REYN_MODEL_TRACE: "x" });
+	const { unknown, from } = await settingsOf({ cwd, state }, { ...env, ...given, REYN_MODEL_TRACE: "x" });
 	expect(unknown).toEqual([
 		"REYN_MODLE is not known; did you mean REYN_MODEL?",
 		"REYN_PLAN_CONCURENCY is not known; did you mean REYN_PLAN_CONCURRENCY?",

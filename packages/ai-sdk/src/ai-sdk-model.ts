@@ -13,6 +13,8 @@ export interface AiSdkModel {
 export interface AiSdkSettings {
 	/** The most tokens that the model reads in a request: what is longer is shortened before it is asked. Absent: nothing is. */
 	readonly maxInputTokens?: number;
+	/** The media types of the files that the model takes. Default: PNG, JPEG, GIF, WebP and PDF. A model that reads texts alone takes `[]`. */
+	readonly accepts?: readonly string[];
 	readonly maxOutputTokens?: number;
 	readonly temperature?: number;
 	readonly topP?: number;
@@ -35,7 +37,7 @@ export interface AiSdkCall {
 
 export type AiSdkMessage =
 	| { role: "system"; content: string }
-	| { role: "user"; content: TextPart[] }
+	| { role: "user"; content: (TextPart | FilePart)[] }
 	| { role: "assistant"; content: AssistantPart[] }
 	| { role: "tool"; content: ToolResultPart[] };
 
@@ -50,11 +52,20 @@ interface TextPart {
 	providerOptions?: ProviderOptions;
 }
 
+interface FilePart {
+	type: "file";
+	/** As the specification of the model has it: V3 and V4 do not agree. */
+	data: never;
+	mediaType: string;
+	filename: string;
+}
+
 interface ToolResultPart {
 	type: "tool-result";
 	toolCallId: string;
 	toolName: string;
-	output: { type: "text"; value: string };
+	/** What a `content` has is as the specification of the model has it. */
+	output: { type: "text"; value: string } | { type: "content"; value: never[] };
 }
 
 type JsonValue = null | boolean | number | string | JsonValue[] | JsonObject;

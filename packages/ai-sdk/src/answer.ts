@@ -1,9 +1,10 @@
 /** Reads the parts of a provider's stream, and tells them on as a model's. */
 import type { FinishReason, ModelPart, Usage } from "@reyn/journal";
 import { z } from "zod";
-import type { ProviderOptions } from "./ai-sdk-model.ts";
+import type { AiSdkMessage, ProviderOptions } from "./ai-sdk-model.ts";
 import { type Block, echoOf } from "./echo.ts";
 import { providerError } from "./provider-error.ts";
+import { unreadOf } from "./unread.ts";
 
 const meta = z.record(z.string(), z.record(z.string(), z.json())).optional();
 const id = z.string();
@@ -28,7 +29,7 @@ const finish = z.object({
 	type: z.literal("finish"),
 	finishReason: z.object({ unified: z.string(), raw: z.string().optional() }),
 	usage: z.object({
-		inputTokens: z.object({ total: count, cacheRead: count }),
+		inputTokens: z.object({ total: count, noCache: count, cacheRead: count, cacheWrite: count }),
 		outputTokens: z.object({ total: count }),
 	}),
 });
@@ -45,11 +46,15 @@ const reasons: Readonly<Record<string, FinishReason>> = {
 	"content-filter": "filter",
 };
 
-/** @throws the provider's error, as the port of a model has it */
+/**
+ * @param prompt what was asked
+ * @throws the provider's error, as the port of a model has it
+ */
 export async function* answerOf(
 	stream: AsyncIterable<unknown>,
 	signal: AbortSignal,
 	now: () => number,
+	prompt: readonly AiSdkMessage[],
 ): AsyncGenerator<ModelPart> {
 	const blocks: Block[] = [];
 	const open = new Map<string, Extract<Block, { text: string }>>();
@@ -103,7 +108,12 @@ export async function* answerOf(
 	}
 	signal.throwIfAborted();
 	if (!end) throw broken("its stream ended before its answer did");
-	yield { type: "finish", reason: reasonOf(end.finishReason), ...echoed(blocks) };
+	const reason = reasonOf(end.finishReason);
+	const unread = unreadOf(prompt, countedIn(end.usage));
+	yield {
+		...{ type: "finish", reason: reason === "stop" && unread?.isCertain ? "unread" : reason, ...echoed(blocks) },
+		...(unread && { least: unread.least }),
+	};
 	yield { type: "usage", usage: usageOf(end.usage) };
 }
 
@@ -149,6 +159,12 @@ const echoed = (blocks: readonly Block[]) => {
 	const echo = echoOf(blocks);
 	return echo === undefined ? {} : { echo };
 };
+
+/** All that it has read, a cache included; undefined: nobody knows. */
+function countedIn({ inputTokens }: z.infer<typeof finish>["usage"]): number | undefined {
+	const { total, noCache = 0, cacheRead = 0, cacheWrite = 0 } = inputTokens;
+	return total === undefined ? undefined : Math.max(total, noCache + cacheRead + cacheWrite);
+}
 
 const usageOf = ({ inputTokens, outputTokens }: z.infer<typeof finish>["usage"]): Usage => ({
 	inputTokens: inputTokens.total ?? 0,

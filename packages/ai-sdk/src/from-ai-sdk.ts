@@ -1,5 +1,6 @@
 /** Makes a model of the port of any language model of the AI SDK. */
 import type { Model } from "@reyn/journal";
+import { attachable } from "@reyn/journal/internal";
 import { type Clock, systemClock } from "@reyn/wal";
 import type { AiSdkModel, AiSdkSettings } from "./ai-sdk-model.ts";
 import { answerOf } from "./answer.ts";
@@ -18,7 +19,7 @@ const VERSIONS = ["v3", "v4"];
  */
 export function fromAiSdk(
 	model: AiSdkModel,
-	{ maxInputTokens, ...settings }: AiSdkSettings = {},
+	{ maxInputTokens, accepts = attachable, ...settings }: AiSdkSettings = {},
 	clock: Clock = systemClock,
 ): Model {
 	const { specificationVersion: version, provider, modelId } = model;
@@ -32,20 +33,21 @@ export function fromAiSdk(
 	const now = (): number => clock.now();
 	return {
 		id,
-		maxInputTokens,
+		...{ maxInputTokens, accepts },
 		async *generate(request, { signal }) {
 			signal.throwIfAborted();
 			const tools = request.tools.map(({ name, description, parameters }) => ({
 				...{ type: "function" as const, name, description, inputSchema: parameters as Record<string, unknown> },
 			}));
+			const prompt = promptOf(request, id, model);
 			try {
 				const { stream } = await model.doStream({
 					...settings,
-					prompt: promptOf(request, id),
+					prompt,
 					...(tools.length > 0 && { tools }),
 					abortSignal: signal,
 				});
-				yield* answerOf(stream, signal, now);
+				yield* answerOf(stream, signal, now, prompt);
 			} catch (error) {
 				signal.throwIfAborted();
 				throw error instanceof Error && "retryable" in error ? error : providerError(error, now());

@@ -26,8 +26,10 @@ export function providerError(thrown: unknown, now: number): Error {
 	const { message, statusCode, responseHeaders = {}, ...error } = read(thrown);
 	const inner = read(inside(thrown));
 	const said = [message, inner.message, error.responseBody, error.type, inner.type, error.code, inner.code].join("\n");
-	const retryable = isRetryable(said, statusCode, error.isRetryable);
-	const retryAfterMs = retryable ? retryAfter(responseHeaders, now) : undefined;
+	const delayMs = delayIn(error.responseBody);
+	// Google says of a rate limit that a quota is exceeded, and when it no longer is.
+	const retryable = delayMs !== undefined || isRetryable(said, statusCode, error.isRetryable);
+	const retryAfterMs = retryable ? (retryAfter(responseHeaders, now) ?? delayMs) : undefined;
 	const code = causeCode(thrown);
 	const what = message ?? inner.message ?? inner.type ?? "it failed, and did not say why";
 	return Object.assign(new Error(statusCode === undefined ? what : `${statusCode}: ${what}`), {
@@ -35,6 +37,12 @@ export function providerError(thrown: unknown, now: number): Error {
 		...(retryAfterMs === undefined ? {} : { retryAfterMs }),
 		...(code === undefined ? {} : { code }),
 	});
+}
+
+/** `{ "@type": "…google.rpc.RetryInfo", "retryDelay": "36s" }` in a body, in milliseconds. */
+function delayIn(body = ""): number | undefined {
+	const [, seconds] = /"retryDelay":\s*"(\d+(?:\.\d+)?)s"/.exec(body) ?? [];
+	return seconds === undefined ? undefined : Number(seconds) * 1000;
 }
 
 function isRetryable(said: string, status: number | undefined, says: boolean | undefined): boolean {

@@ -1,4 +1,5 @@
 /** The chat completions of OpenAI, which Ollama and many others speak: their stream, and what they refuse. */
+import { mediaTypeOf } from "@reyn/journal/internal";
 import type { Reply, Speaker } from "./wire.ts";
 
 interface ChatMessage {
@@ -6,6 +7,25 @@ interface ChatMessage {
 	readonly content?: unknown;
 	readonly tool_calls?: readonly { readonly id: string }[];
 	readonly tool_call_id?: string;
+}
+
+/** Why a part of a message is none, as the server looks at its bytes. */
+function wrongPart(part: unknown): string | undefined {
+	const { type, text, image_url: image, file } = part as ChatPart;
+	if (type === "text") return text ? undefined : "text must not be empty";
+	const [, mediaType, base64 = ""] = /^data:([^;]+);base64,(.+)$/.exec(image?.url ?? file?.file_data ?? "") ?? [];
+	const found = mediaTypeOf(Buffer.from(base64, "base64"));
+	if (found === undefined || found !== mediaType) return `${type}: the bytes are no ${mediaType}`;
+	return (type === "file") === (mediaType === "application/pdf")
+		? undefined
+		: `${type}: ${mediaType} does not belong here`;
+}
+
+interface ChatPart {
+	readonly type: string;
+	readonly text?: string;
+	readonly image_url?: { readonly url: string };
+	readonly file?: { readonly file_data: string };
 }
 
 const data = (value: object | string): string =>
@@ -25,6 +45,10 @@ export const chat: Speaker = {
 			const { role, tool_calls: calls = [], content } = all[i] as ChatMessage;
 			if (role === "tool") return `messages[${i}]: a message of role tool must follow its tool_calls`;
 			if (role === "user" && content === "") return `messages[${i}]: content must not be empty`;
+			if (role !== "user" && typeof (content ?? "") !== "string")
+				return `messages[${i}]: content of ${role} must be a text`;
+			const wrong = (Array.isArray(content) ? content : []).map(wrongPart).find((each) => each !== undefined);
+			if (wrong !== undefined) return `messages[${i}]: ${wrong}`;
 			const ids = calls.map(({ id }) => id);
 			const results = all.slice(i + 1, i + 1 + ids.length).map((each) => each.tool_call_id);
 			if (ids.join() !== results.join()) return `messages[${i}]: each of tool_calls needs a message of role tool`;
@@ -33,11 +57,11 @@ export const chat: Speaker = {
 		return undefined;
 	},
 
-	events({ text, calls = [], finish = "stop" }: Reply) {
+	events({ text, calls = [], finish = "stop", reads = 48 }: Reply) {
 		const usage = {
-			prompt_tokens: 48,
+			prompt_tokens: reads,
 			completion_tokens: 7,
-			total_tokens: 55,
+			total_tokens: reads + 7,
 			prompt_tokens_details: { cached_tokens: 8 },
 		};
 		return [

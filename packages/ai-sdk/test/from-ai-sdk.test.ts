@@ -53,6 +53,36 @@ const finish = (unified: string, raw?: string, tokens: { total?: number } = { to
 });
 
 test.each([
+	["says what of it came from a cache, beside the rest", { total: 100, noCache: 100, cacheRead: 3000 }, undefined],
+	["does not count", {}, undefined],
+	["counts nothing", { total: 0 }, undefined],
+	["counts too little", { total: 2000 }, 3000],
+])("of a provider that %s it is known whether it has read all", async (_, tokens, least) => {
+	const asked = { ...request, messages: [{ role: "user" as const, text: "fox ".repeat(3000) }] };
+	const parts: ModelPart[] = [];
+	for await (const part of giving([finish("stop", "stop", tokens)]).generate(asked, {
+		signal: new AbortController().signal,
+	}))
+		parts.push(part);
+	expect((parts[0] as { least?: number }).least).toBe(least);
+});
+
+test.each([
+	["no letters, as tables of digits", "12 345 6.78 ".repeat(2000)],
+	["a script without blanks", "狐は昼に眠る。".repeat(2000)],
+	["an image, whose tokens nobody knows", ""],
+])("of a prompt with %s nothing is said", async (_, text) => {
+	const files = [{ name: "a.png", mediaType: "image/png", bytes: 9, sha256: "ab", data: new Uint8Array(100_000) }];
+	const asked = { ...request, messages: [{ role: "user" as const, text, files }] };
+	const parts: ModelPart[] = [];
+	for await (const part of giving([finish("stop", "stop", { total: 4096 })]).generate(asked, {
+		signal: new AbortController().signal,
+	}))
+		parts.push(part);
+	expect(parts[0]).toEqual({ type: "finish", reason: "stop" });
+});
+
+test.each([
 	["other", undefined],
 	["interrupted", "cut"],
 	["error", "server_error"],

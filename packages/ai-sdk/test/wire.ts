@@ -9,6 +9,8 @@ export interface Reply {
 	readonly text?: string;
 	readonly calls?: readonly { readonly id: string; readonly name: string; readonly args: string }[];
 	readonly finish?: "stop" | "length" | "filter";
+	/** So many tokens are counted of the request. Default: 48. */
+	readonly reads?: number;
 	/** An answer without a stream. */
 	readonly refusal?: {
 		readonly status: number;
@@ -38,6 +40,9 @@ export interface Speaker {
 	error(reply: object): string;
 }
 
+/** What a provider signs its thinking with. */
+export const signatureOf = (thinking: string): string => Buffer.from(`signed: ${thinking}`).toString("base64");
+
 /** A half of a character in a text, which JSON names by its escape. */
 const HALF = /(?<!\\ud[89ab][0-9a-f]{2})\\ud[c-f][0-9a-f]{2}|\\ud[89ab][0-9a-f]{2}(?!\\ud[c-f][0-9a-f]{2})/i;
 
@@ -57,7 +62,10 @@ export async function openWire(
 			response.writeHead(status, { "content-type": "application/json", ...headers }).end(JSON.stringify(body));
 		};
 		const wrong = HALF.test(raw) ? "half a character" : speaker.wrong(body);
-		if (wrong !== undefined) return refuse(400, { error: { type: "invalid_request_error", message: wrong } });
+		if (wrong !== undefined)
+			return refuse(400, {
+				error: { type: "invalid_request_error", code: 400, status: "INVALID_ARGUMENT", message: wrong },
+			});
 		const reply = next?.(body) ?? replies.shift() ?? { text: "nothing more" };
 		if (reply.refusal) return refuse(reply.refusal.status, reply.refusal.body, reply.refusal.headers);
 		if (reply.isSilent) return void silent.add(response);
@@ -72,7 +80,10 @@ export async function openWire(
 		}
 		response.end();
 	};
-	const server = createServer((request, response) => void answer(request, response));
+	const server = createServer((request, response) => {
+		// A request that it cannot even look at.
+		answer(request, response).catch((error) => response.writeHead(400).end(String(error)));
+	});
 	await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
 	return {
 		...{ asked, replies, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1` },

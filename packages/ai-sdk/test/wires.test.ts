@@ -1,48 +1,12 @@
 /** Real providers of the AI SDK against servers that speak as they do: what becomes of an answer, whole, cut or refused. */
-import { createAnthropic } from "@ai-sdk/anthropic";
-import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
-import type { Model, ModelPart, ModelRequest } from "@reyn/journal";
+import type { AttachedFile, Model, ModelPart, ModelRequest } from "@reyn/journal";
+import { attachedAs } from "@reyn/journal/internal";
 import { testModel } from "@reyn/journal/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { fromAiSdk } from "../src/index.ts";
 import { anthropic } from "./anthropic-wire.ts";
-import { chat } from "./chat-wire.ts";
-import { openWire, type Reply, type Speaker, type Wire } from "./wire.ts";
-
-const KEY = "sk-canary-7f3a9c51d2e84b60";
-
-interface Spoken {
-	readonly name: string;
-	readonly speaker: Speaker;
-	readonly id: string;
-	model(wire: Wire): Model;
-	/** How it says that an account has no money. */
-	readonly empty: object;
-	/** How it says in a stream that it is too busy. */
-	readonly busy: object;
-}
-
-const spoken: readonly Spoken[] = [
-	{
-		...{ name: "Anthropic", speaker: anthropic, id: "anthropic/claude-x" },
-		model: ({ url }) =>
-			fromAiSdk(createAnthropic({ baseURL: url, apiKey: KEY })("claude-x"), {
-				maxOutputTokens: 2000,
-				providerOptions: { anthropic: { thinking: { type: "enabled", budgetTokens: 1024 } } },
-			}),
-		empty: { type: "error", error: { type: "rate_limit_error", message: "Your credit balance is too low" } },
-		busy: { type: "overloaded_error", message: "Overloaded" },
-	},
-	{
-		...{ name: "chat completions, as Ollama has them", speaker: chat, id: "ollama/llama-x" },
-		model: ({ url }) =>
-			fromAiSdk(createOpenAICompatible({ name: "ollama", baseURL: url, apiKey: KEY, includeUsage: true })("llama-x")),
-		empty: {
-			error: { message: "You exceeded your current quota", type: "insufficient_quota", code: "insufficient_quota" },
-		},
-		busy: { message: "The server is overloaded", type: "server_error" },
-	},
-];
+import { google } from "./google-wire.ts";
+import { KEY, type Spoken, spoken } from "./spoken.ts";
+import { openWire, type Reply, signatureOf, type Wire } from "./wire.ts";
 
 const tools = ["look", "pay"].map((name) => ({
 	...{ name, description: `${name}s`, parameters: { type: "object", properties: { what: { type: "string" } } } },
@@ -62,12 +26,26 @@ async function collect(
 	return parts;
 }
 
+/** A file by its name, with the smallest bytes that say what it is. */
+function fileOf(name: string): AttachedFile & { readonly data: Uint8Array } {
+	const data = Buffer.from(`${begins[name.slice(name.indexOf("."))] ?? ""} and more`, "latin1");
+	return { ...attachedAs(name, data), data };
+}
+
+const begins: Readonly<Record<string, string>> = {
+	".png": "\x89PNG\r\n\x1a\n",
+	".jpg": "\xff\xd8\xff\xe0",
+	".gif": "GIF89a",
+	".webp": "RIFF\x04\0\0\0WEBP",
+	".pdf": "%PDF-1.7",
+};
+
 const textOf = (parts: readonly ModelPart[]): string =>
 	parts.flatMap((part) => (part.type === "text" ? part.text : "")).join("");
 
 const usage: ModelPart = { type: "usage", usage: { inputTokens: 48, outputTokens: 7, cachedInputTokens: 8 } };
 
-for (const { name, speaker, id, model: make, empty, busy } of spoken)
+for (const { name, speaker, id, model: make, empty, busy, seesArguments, refuses = [] } of spoken)
 	describe(name, () => {
 		let wire: Wire;
 		let model: Model;
@@ -164,7 +142,11 @@ for (const { name, speaker, id, model: make, empty, busy } of spoken)
 			[413, {}, { retryable: false }],
 		])("%i %j says whether to ask again, and when, and tells no key on", async (status, headers, expected) => {
 			say({
-				refusal: { status, headers, body: { type: "error", error: { type: "t", message: `said with ${status}` } } },
+				refusal: {
+					status,
+					headers,
+					body: { type: "error", error: { type: "t", code: status, status: "T", message: `said with ${status}` } },
+				},
 			});
 			const error = await fails();
 			expect(error).toMatchObject(expected);
@@ -210,13 +192,90 @@ for (const { name, speaker, id, model: make, empty, busy } of spoken)
 			expect(isWhole === -1 || isWhole >= events.length - 2).toBe(true);
 		});
 
+		test.each(["shot.png", "shot.jpg", "shot.gif", "shot.webp", "paper.pdf"])(
+			"%s of a prompt goes as what it is",
+			async (name) => {
+				const file = fileOf(name);
+				const { data } = file;
+				const request: ModelRequest = { ...asking(), messages: [{ role: "user", text: "What is it?", files: [file] }] };
+				if (refuses.includes(name)) {
+					expect(await fails(request)).toMatchObject({ retryable: false });
+					return;
+				}
+				say({ text: "A fox." });
+				expect(textOf(await collect(model, request))).toBe("A fox.");
+				expect(JSON.stringify(wire.asked[0])).toContain(Buffer.from(data).toString("base64"));
+			},
+		);
+
+		test("an image of a result goes with it, or behind all results, and the calls keep their results", async () => {
+			const toolCalls = [
+				{ id: "call_1", name: "look", args: { what: "a" } },
+				{ id: "call_2", name: "look", args: { what: "b" } },
+			];
+			const files = [fileOf("shot.png"), fileOf("paper.pdf")];
+			const results = toolCalls.map(({ id }, at) => ({
+				...{ role: "tool" as const, callId: id, name: "look", text: "is shown", files: [files[at] as AttachedFile] },
+			}));
+			const said = { role: "assistant" as const, text: "", toolCalls };
+			say({ text: "Both." }, { text: "Both." });
+			expect(textOf(await collect(model, asking(said, ...results)))).toBe("Both.");
+			expect(textOf(await collect(model, asking(said, ...results, { role: "user", text: "and?" })))).toBe("Both.");
+			for (const { data = new Uint8Array() } of files)
+				expect(JSON.stringify(wire.asked[0])).toContain(Buffer.from(data).toString("base64"));
+		});
+
+		test("an image that the model cannot take is refused for good, in the provider's words", async () => {
+			say({
+				refusal: {
+					status: 400,
+					body: {
+						type: "error",
+						error: { type: "invalid_request_error", code: 400, status: "INVALID_ARGUMENT", message: "no images here" },
+					},
+				},
+			});
+			const file = fileOf("shot.png");
+			const error = await fails({ ...asking(), messages: [{ role: "user", text: "What is it?", files: [file] }] });
+			expect(error).toMatchObject({ retryable: false, message: "400: no images here" });
+		});
+
+		test.each([
+			// What is counted, of words in the prompt before and in the newest part; and what becomes of it.
+			["all of it", 5000, 0, 4000, "stop", undefined],
+			["half of what was asked", 1000, 0, 4000, "unread", 4002],
+			["less than is there, and as much as is new", 2000, 4000, 1000, "stop", 5004],
+			["less than is new", 900, 4000, 1000, "unread", 5004],
+			["next to nothing of a short prompt", 10, 0, 400, "stop", undefined],
+		] as const)(
+			"one that has read %s of a prompt is judged by what it counts",
+			async (_, reads, before, last, reason, least) => {
+				say({ text: "Under a root.", reads });
+				const said = { role: "assistant" as const, text: "I see.", toolCalls: [] };
+				const { messages: _old, ...rest } = asking();
+				const messages = [
+					{ role: "user" as const, text: "fox's den; ".repeat(before / 2) },
+					said,
+					{ role: "user" as const, text: "a den ".repeat(last / 2) },
+				];
+				const parts = await collect(model, { ...rest, messages: before === 0 ? messages.slice(2) : messages });
+				const end = parts.find((part) => part.type === "finish");
+				expect(end).toMatchObject({ reason });
+				expect(end?.least).toBe(least);
+			},
+		);
+
 		test.each(["length", "filter"] as const)("an answer that ends by %s says so", async (finish) => {
 			say({ text: "Under a", finish });
 			expect((await collect(model, asking())).at(-2)).toMatchObject({ type: "finish", reason: finish });
 		});
 
-		test("arguments that are no JSON are told as they are", async () => {
+		test("arguments that are no JSON are told as they are, or are those of no answer", async () => {
 			say({ calls: [{ id: "c", name: "look", args: '{"what": ro' }] });
+			if (seesArguments) {
+				expect(await fails()).toMatchObject({ retryable: true });
+				return;
+			}
 			const parts = await collect(model, asking());
 			expect(parts).toContainEqual({ type: "toolCall", call: { id: "c", name: "look", args: '{"what": ro' } });
 		});
@@ -236,6 +295,21 @@ for (const { name, speaker, model: make } of spoken) {
 		makeSilent: () => saying({ isSilent: true }),
 	});
 }
+
+test("a rate limit of Google, which calls it a quota, passes when it says so", async () => {
+	await using wire = await openWire(google);
+	const model = (spoken.find(({ speaker }) => speaker === google) as Spoken).model(wire);
+	const details = [{ "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: "36.5s" }];
+	const message = "You exceeded your current quota, please check your plan and billing details.";
+	const error = { code: 429, status: "RESOURCE_EXHAUSTED", message };
+	for (const [body, expected] of [
+		[{ error: { ...error, details } }, { retryable: true, retryAfterMs: 36_500 }],
+		[{ error }, { retryable: false }],
+	] as const) {
+		wire.replies.push({ refusal: { status: 429, body } });
+		await expect(collect(model, asking())).rejects.toMatchObject(expected);
+	}
+});
 
 test("what was thought and signed goes back byte for byte, before the call that it led to; another model passes it over", async () => {
 	await using wire = await openWire(anthropic);
@@ -267,3 +341,30 @@ test("what was thought and signed goes back byte for byte, before the call that 
 	const third = wire.asked[2] as typeof second;
 	expect(third?.messages[1]?.content.map(({ type }) => type)).toEqual(["text", "tool_use"]);
 });
+
+test.each([
+	["Google", { functionCall: expect.objectContaining({ name: "look" }), thoughtSignature: signatureOf("A fox dens?") }],
+	["OpenAI, responses", { type: "item_reference", id: "rs_1" }],
+])(
+	"what %s wants back of its thinking comes back with the call that it led to, from a log too",
+	async (name, wanted) => {
+		const of = spoken.find((each) => each.name === name) as Spoken;
+		await using wire = await openWire(of.speaker);
+		const model = of.model(wire);
+		wire.replies.push(
+			{ thinking: "A fox dens?", calls: [{ id: "c", name: "look", args: '{"what":"dens"}' }] },
+			{ text: "In a den." },
+		);
+		const parts = await collect(model, asking());
+		const [toolCalls, echo] = [
+			parts.flatMap((part) => (part.type === "toolCall" ? part.call : [])),
+			parts.flatMap((part) => (part.type === "finish" ? part.echo : [])),
+		];
+		const said = { role: "assistant" as const, text: "", toolCalls };
+		const result = { role: "tool" as const, callId: "c", name: "look", text: "two dens" };
+		const kept = JSON.parse(JSON.stringify({ model: model.id, parts: echo }));
+		await collect(model, asking({ ...said, echo: kept }, result));
+		const { contents, input } = wire.asked[1] as { contents?: { parts: unknown[] }[]; input?: unknown[] };
+		expect(contents?.flatMap((each) => each.parts) ?? input).toContainEqual(expect.objectContaining(wanted));
+	},
+);

@@ -121,7 +121,8 @@ export async function agentLoop(
 			options.onCall?.(call);
 			const result = await callTool(lane, wasThere(call, at) ? tools : [], call, callOf(at));
 			await options.onResult?.(call, result);
-			messages.push({ role: "tool", callId, name, text: result.text });
+			const { text, files } = result;
+			messages.push({ role: "tool", callId, name, text, ...(files && { files }) });
 			if (tools.find((tool) => tool.name === name)?.endsTurn) ending.push({ name, ...result });
 		}
 		if (!handsOver || ending.length === 0) continue;

@@ -1,4 +1,5 @@
 /** Calls a tool as a step: the only place that does so. Turns what came of it into the text that a model is shown. */
+import { type AttachedFile, filesOf, labelled } from "./attached-file.ts";
 import { JournalError, reasonOf } from "./errors.ts";
 import { isFailureOfCall } from "./failure.ts";
 import type { Lane } from "./lane.ts";
@@ -14,6 +15,8 @@ export interface ToolResult {
 	readonly error?: string;
 	/** Is there no answer of the tool? It threw, the call was denied, or there is no such tool. */
 	readonly failed: boolean;
+	/** What the model is shown beside the text. */
+	readonly files?: readonly AttachedFile[];
 }
 
 /**
@@ -34,8 +37,10 @@ export async function callTool(
 		return failure(`there is no tool "${name}" here${known && `; there are ${known}`}`);
 	}
 	try {
-		const { text, isError } = answerOf(await lane.perform({ ...toolStep(tool, args), round }), tool);
-		return { text: shown(text, isError), ...(isError ? { error: text } : {}), failed: false };
+		const result = await lane.perform({ ...toolStep(tool, args), round });
+		const { text, isError, files } = answerOf(result, tool);
+		const more = { ...(isError ? { error: text } : {}), ...(files ? { files } : {}) };
+		return { text: shown({ text, isError, files }), failed: false, ...more };
 	} catch (error) {
 		lane.signal.throwIfAborted();
 		if (!isFailureOfCall(error)) throw error;
@@ -89,8 +94,9 @@ function toolStep(tool: Tool, args: unknown): Step<string | ToolAnswer> {
 export function toolStepThatThrows(tool: Tool, args: unknown): Step<string> {
 	const { reconcile, ...step } = toolStep(tool, args);
 	const read = (result: string | ToolAnswer): Reconciled<string> & { kind: "done" | "failed" } => {
-		const { text, isError } = answerOf(result);
-		if (!isError) return { kind: "done", result: text };
+		const { text, isError, files = [] } = answerOf(result);
+		// A program gets texts alone.
+		if (!isError) return { kind: "done", result: labelled(text, files) };
 		// The tool has answered, so another try would not help.
 		const error = new JournalError("TOOL_ERROR", text, { tool: tool.name });
 		return { kind: "failed", error: Object.assign(error, { retryable: false }) };
@@ -112,22 +118,21 @@ export function toolStepThatThrows(tool: Tool, args: unknown): Step<string> {
 	};
 }
 
-/** What a model is shown of the recorded result of a tool's step. */
-export function shownOf(result: unknown): string {
-	const { text, isError } = answerOf(result);
-	return shown(text, isError);
-}
+/** What a model is shown of the recorded result of a tool's step, as text. */
+export const shownOf = (result: unknown): string => shown(answerOf(result));
 
-const shown = (text: string, isError: boolean | undefined): string => (isError ? `ERROR: ${text}` : text);
+const shown = ({ text, isError, files = [] }: ToolAnswer): string => labelled(isError ? `ERROR: ${text}` : text, files);
 
-const failure = (error: string): ToolResult => ({ text: shown(error, true), error, failed: true });
+const failure = (error: string): ToolResult => ({ text: shown({ text: error, isError: true }), error, failed: true });
 
 const SKIPPED = "(skipped: nobody knows whether this call happened before the process ended)";
 
 /** The recorded form of an answer: a plain text stays a string. */
 function recordedAs(answer: string | ToolAnswer): string | ToolAnswer {
 	if (!isAnswer(answer)) return answer;
-	return answer.isError ? { text: answer.text, isError: true } : answer.text;
+	const { text, isError, files = [] } = answer;
+	if (!isError && files.length === 0) return text;
+	return { text, ...(isError ? { isError } : {}), ...(files.length > 0 ? { files } : {}) };
 }
 
 const reconciled = (found: Reconciled<string | ToolAnswer>): Reconciled<string | ToolAnswer> =>
@@ -135,7 +140,11 @@ const reconciled = (found: Reconciled<string | ToolAnswer>): Reconciled<string |
 
 /** @param tool where it is known: older versions recorded the answers of tools with `endsTurn` in another form */
 function answerOf(result: unknown, tool?: Tool): ToolAnswer {
-	if (isAnswer(result)) return result;
+	if (isAnswer(result)) {
+		const { text, isError } = result;
+		const files = filesOf(result);
+		return { text, ...(isError ? { isError } : {}), ...(files.length > 0 ? { files } : {}) };
+	}
 	const text = result as string;
 	const [said, refused] = (tool?.endsTurn && /^ERROR: (.*)$/s.exec(String(result))) || [];
 	return said === undefined || refused === undefined ? { text } : { text: refused, isError: true };

@@ -13,6 +13,8 @@ export type JournalCode =
 	| "CALL_WAITING"
 	| "CONCURRENT_LANE"
 	| "DETERMINISM"
+	| "FILE_LOST"
+	| "FILE_REFUSED"
 	| "LOG_NOT_FOLDED"
 	| "MODEL_ANSWER"
 	| "MODEL_CUT"

@@ -2,8 +2,8 @@
 import { hash } from "node:crypto";
 import type { BlobStore, WalRecord } from "@reyn/wal";
 import { z } from "zod";
+import { nameOf } from "./blob-name.ts";
 import { stepStarted } from "./records.ts";
-import { nameOf } from "./results.ts";
 
 /** The first digits of the SHA-256 of what a file holds. */
 const version = z.string().regex(/^[0-9a-f]{16}$/);

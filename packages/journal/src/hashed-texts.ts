@@ -1,7 +1,7 @@
 /** Texts beside the log, each named by its hash. The record holds the hash, so a text that is read is the one written, or it is lost. */
 import { hash } from "node:crypto";
 import { type BlobStore, isReynError } from "@reyn/wal";
-import { nameOf } from "./results.ts";
+import { nameOf } from "./blob-name.ts";
 import { spilledResults } from "./spilled-results.ts";
 
 export type ReadText =

@@ -1,5 +1,6 @@
 /** Durable steps: recall what already happened, or start durably, call, complete. */
 export { agentLoop, type HandedOver, type LoopEnd, type LoopOptions } from "./agent-loop.ts";
+export type { AttachedFile } from "./attached-file.ts";
 export { callTool, shownOf, type ToolResult } from "./call-tool.ts";
 export { defineTool, type ToolDefinition } from "./define-tool.ts";
 export type { FailedTry, Identity, JournalEntry, Place, Recall, RecordedStep } from "./entry.ts";

@@ -1,5 +1,21 @@
 /** What other packages of Reyn need of this one, and nobody else: `@reyn/journal/internal`. It may change in any version. */
 
+export {
+	assertShown,
+	assertSize,
+	assertTaken,
+	attach,
+	attachable,
+	attachedAs,
+	attachedFileSchema,
+	filesOf,
+	labelled,
+	labelOf,
+	MOST_FILE_BYTES,
+	mediaTypeOf,
+	readAttached,
+} from "./attached-file.ts";
+export { attachedNames } from "./attached-names.ts";
 export { type Dict, dictOf, emptyDict, getIn, setIn } from "./dict.ts";
 export { callKey } from "./entry.ts";
 export { reasonOf } from "./errors.ts";
@@ -17,4 +33,10 @@ export { eventOfRecord, eventOfStep } from "./script/events.ts";
 export { scriptLane } from "./script/records.ts";
 export { openRuns } from "./script/script-runs.ts";
 export { spilledTextSchema } from "./spilled-text.ts";
-export { approximateTokens, scaleOf, shortened, shortText, TOKEN_BYTES } from "./window.ts";
+export {
+	approximateTokens,
+	scaleOf,
+	shortened,
+	shortText,
+	TOKEN_BYTES,
+} from "./window.ts";

@@ -1,6 +1,6 @@
 /** Lanes: a line of steps that gives each call its identity, so that a replay finds the record of the same call. */
 import { inspect } from "node:util";
-import { type Appended, type Appender, type Scope, systemTimers, WalError } from "@reyn/wal";
+import { type Appended, type Appender, type BlobStore, type Scope, systemTimers, WalError } from "@reyn/wal";
 import { entryKey, type Identity, innerLane, type Recall, type RecordedStep } from "./entry.ts";
 import { JournalError } from "./errors.ts";
 import { isBeneath, isStop, ProgramEnded } from "./failure.ts";
@@ -67,6 +67,11 @@ export class Lane {
 		return this.#using.signal;
 	}
 
+	/** Where the files are that messages name; undefined: nowhere. */
+	get files(): BlobStore | undefined {
+		return this.#using.files;
+	}
+
 	/** How models are asked in this lane; undefined: by the default policy. */
 	get modelPolicy(): ModelPolicy | undefined {
 		return this.#using.modelPolicy;
@@ -86,6 +91,11 @@ export class Lane {
 			`${first} is still under way in ${this.path}; await it before the lane is over`,
 			{ lane: this.path, open: [...this.#open] },
 		);
+	}
+
+	/** Tells that a model has counted fewer tokens than its request has. */
+	unread(name: string, read: number, least: number): void {
+		this.#using.observe?.({ type: "unread", lane: this.path, kind: "model", name, read, least });
 	}
 
 	/** Was any call made here? */

@@ -2,8 +2,9 @@
 import { codeOf } from "@reyn/wal";
 import { z } from "zod";
 import { asError, isDropped, isRetryable, issuesOf, JournalError, readable, reasonOf } from "./errors.ts";
+import { withBytes } from "./files-shown.ts";
 import type { Lane } from "./lane.ts";
-import type { FinishReason, Json, Model, ModelRequest, ToolCall, ToolSpec, Usage } from "./ports.ts";
+import type { FinishReason, Json, Model, ModelPart, ModelRequest, ToolCall, ToolSpec, Usage } from "./ports.ts";
 import { usageSchema } from "./records.ts";
 import { type ModelPolicy, mayPass, type RetryPolicy, retryAfterOf } from "./retry.ts";
 
@@ -20,6 +21,8 @@ export interface ModelReply {
 interface Answer extends ModelReply {
 	/** Why it is not whole. */
 	readonly cut?: Exclude<FinishReason, "stop">;
+	/** The least tokens of a request that was not read as a whole. */
+	readonly least?: number;
 }
 
 /** Six tries, whose pauses add up to about half a minute. A provider's `retryAfterMs` comes before these pauses. */
@@ -50,7 +53,7 @@ const DEFAULT_TIMEOUT_MS = 600_000;
  * @param round see {@link Step}
  * @throws JournalError `MODEL_UNAVAILABLE` after the last try; `MODEL_ANSWER`, or a WalError `WAL_NOT_JSON` or `WAL_TOO_LARGE`, if
  * the parts are no valid answer (the model is not asked again); `MODEL_CUT` for an answer that is not whole, which is recorded; what the
- * model threw, if no further try can help
+ * model threw, if no further try can help; `FILE_LOST` for a file of what was asked last that is missing or damaged
  */
 export function askModel(
 	lane: Lane,
@@ -64,6 +67,7 @@ export function askModel(
 	const { timeoutMs = DEFAULT_TIMEOUT_MS, ...more }: ModelPolicy = lane.modelPolicy ?? {};
 	const policy = { ...defaultRetry, ...more.retry, ...retry };
 	const asked = askedWith(request);
+	const tellUnread = (read: number, least: number): void => lane.unread(model.id, read, least);
 	const reply = lane.perform<Answer>({
 		kind: "model",
 		name: model.id,
@@ -76,27 +80,33 @@ export function askModel(
 		endedBy: (error, attempt) => (mayPass(error, policy) ? unavailable(lane, model, attempt, error) : error),
 		async call({ signal }) {
 			streamed = true;
-			return readReply(model, asked, signal, onText).catch((thrown) => {
-				throw asError(readable(thrown));
-			});
+			return withBytes(asked, model, lane.files)
+				.then((shown) => readReply(model, shown, signal, tellUnread, onText))
+				.catch((thrown) => {
+					throw asError(readable(thrown));
+				});
 		},
 	});
 	return reply.then((answer) => {
 		if (!streamed && answer.text) onText?.(answer.text);
-		if (answer.cut !== undefined) throw cutError(model, answer.cut, answer.usage);
+		if (answer.cut !== undefined) throw cutError(model, answer.cut, answer);
 		return answer;
 	});
 }
 
-const cuts: Readonly<Record<Exclude<FinishReason, "stop">, string>> = {
+const cuts: Readonly<Record<Exclude<FinishReason, "stop" | "unread">, string>> = {
 	length: "at its limit of tokens. Raise that limit, or ask for less at a time",
 	filter: "by a filter of its provider",
 	other: "for a reason that its provider does not say",
 };
 
 /** The error for an answer that is not whole: it is recorded, and none of its tool calls is made. */
-function cutError({ id }: Model, reason: keyof typeof cuts, { outputTokens }: Usage): JournalError {
-	const text = `the answer of ${id} was cut after ${outputTokens} tokens, ${cuts[reason]}. It was paid for, and is not asked for again`;
+function cutError({ id }: Model, reason: NonNullable<Answer["cut"]>, { usage, least = 0 }: Answer): JournalError {
+	const what =
+		reason === "unread"
+			? `${id} has read ${usage.inputTokens} of at least ${least} tokens, and answered without a word about it. Have it read more at once, or say how much it reads (maxInputTokens)`
+			: `the answer of ${id} was cut after ${usage.outputTokens} tokens, ${cuts[reason]}`;
+	const text = `${what}. It was paid for, and is not asked for again`;
 	return Object.assign(new JournalError("MODEL_CUT", text, { model: id, reason }), { retryable: false });
 }
 
@@ -132,8 +142,9 @@ export const partSchema = z.discriminatedUnion("type", [
 	z.object({ type: z.literal("usage"), usage: usageSchema }),
 	z.object({
 		type: z.literal("finish"),
-		reason: z.enum(["stop", "length", "filter", "other"]),
+		reason: z.enum(["stop", "length", "filter", "unread", "other"]),
 		echo: z.json().optional(),
+		least: z.int().positive().optional(),
 	}),
 ]);
 
@@ -141,12 +152,13 @@ async function readReply(
 	model: Model,
 	request: ModelRequest,
 	signal: AbortSignal,
+	onUnread: (read: number, least: number) => void,
 	onText?: (delta: string) => void,
 ): Promise<Answer> {
 	let text = "";
 	const toolCalls: ToolCall[] = [];
 	let usage: Usage | undefined;
-	let finish: { readonly reason: FinishReason; readonly echo?: Json | undefined } | undefined;
+	let finish: Extract<ModelPart, { type: "finish" }> | undefined;
 	let parts = 0;
 	for await (const given of model.generate(request, { signal })) {
 		signal.throwIfAborted();
@@ -172,8 +184,10 @@ async function readReply(
 		parts++;
 	}
 	if (!usage) throw Object.assign(new Error(`the answer of ${model.id} broke off before its end`), { retryable: true });
-	const { reason = "stop", echo } = finish ?? {};
-	if (reason !== "stop") return { text, toolCalls: [], usage, cut: reason };
+	const { reason = "stop", echo, least } = finish ?? {};
+	if (least !== undefined) onUnread(usage.inputTokens, least);
+	const of = reason === "unread" && least !== undefined ? { least } : {};
+	if (reason !== "stop") return { text, toolCalls: [], usage, cut: reason, ...of };
 	return { text, toolCalls, usage, ...(echo === undefined ? {} : { echo }) };
 }
 

@@ -14,6 +14,7 @@ import {
 	systemClock,
 	systemTimers,
 } from "@reyn/wal";
+import { attach } from "./attached-file.ts";
 import { callKey, type FailedTry, type From, type Identity, innerLane, type Recall } from "./entry.ts";
 import { asError, isFinal, isRetryable, issuesOf, JournalError, type Reason, readable, reasonOf } from "./errors.ts";
 import { failureOf, isFailureOfCall, isStop, recalledAs, thrownAs } from "./failure.ts";
@@ -507,7 +508,7 @@ class Performance<T> implements Asked<T> {
 		const key = started === undefined ? {} : { idempotencyKey: keyOf(this.#using.logId, started) };
 		// A call that has its place already is being waited for by all others, so its inner steps cannot wait for their turn.
 		const isAlone = this.#ticket?.place !== undefined;
-		const { timers = systemTimers } = this.#using;
+		const { timers = systemTimers, files } = this.#using;
 		let lane: Lane | undefined;
 		let stopper: Stopper | undefined;
 		const make = async (signal: AbortSignal): Promise<Made<T>> => {
@@ -523,6 +524,7 @@ class Performance<T> implements Asked<T> {
 				...key,
 				...(prepared === undefined ? {} : { prepared }),
 				attempt,
+				...(files && { attach: (name: string, bytes: Uint8Array) => attach(name, bytes, files) }),
 				// Made on demand: a lane with an order costs more than the rest of a call, and few calls use it.
 				get lane() {
 					return inside();

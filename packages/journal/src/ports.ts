@@ -1,4 +1,5 @@
 /** The ports that an embedder fills: a language model, the tools it may call, and where those tools come from. */
+import type { AttachedFile } from "./attached-file.ts";
 import type { BeforeImage } from "./file-change.ts";
 import type { Purity } from "./purity.ts";
 import type { RetryPolicy } from "./retry.ts";
@@ -15,6 +16,8 @@ export interface Model {
 	readonly id: string;
 	/** The most tokens that it reads in a request. What is longer is shortened before it is asked. Absent: unknown, and nothing is. */
 	readonly maxInputTokens?: number | undefined;
+	/** The media types of the files that it takes: `image/png`. Of others it gets a line of text. Absent: none. */
+	readonly accepts?: readonly string[] | undefined;
 	generate(request: ModelRequest, options: { readonly signal: AbortSignal }): AsyncIterable<ModelPart>;
 }
 
@@ -26,15 +29,22 @@ export interface ModelRequest {
 	readonly tools: readonly ToolSpec[];
 }
 
+/** What stands in its text of a file is for people, and stays where the file itself is not shown. */
 export type Message =
-	| { readonly role: "user"; readonly text: string }
+	| { readonly role: "user"; readonly text: string; readonly files?: readonly AttachedFile[] | undefined }
 	| {
 			readonly role: "assistant";
 			readonly text: string;
 			readonly toolCalls: readonly ToolCall[];
 			readonly echo?: Echo | undefined;
 	  }
-	| { readonly role: "tool"; readonly callId: string; readonly name: string; readonly text: string }
+	| {
+			readonly role: "tool";
+			readonly callId: string;
+			readonly name: string;
+			readonly text: string;
+			readonly files?: readonly AttachedFile[] | undefined;
+	  }
 	| { readonly role: "note"; readonly text: string };
 
 /**
@@ -66,13 +76,19 @@ export type ModelPart =
 	| { readonly type: "text"; readonly text: string }
 	| { readonly type: "toolCall"; readonly call: ToolCall }
 	| { readonly type: "usage"; readonly usage: Usage }
-	| { readonly type: "finish"; readonly reason: FinishReason; readonly echo?: Json | undefined };
+	| {
+			readonly type: "finish";
+			readonly reason: FinishReason;
+			readonly echo?: Json | undefined;
+			/** The request has so many tokens at least, and fewer were counted: not all of it may have been read. Absent: nothing says so. */
+			readonly least?: number | undefined;
+	  };
 
 /**
  * Why an answer ended. `stop`: it is whole; an answer without a `finish` is. `length`: at a limit of tokens. `filter`: the provider
- * held the rest back. `other`: for a reason that nobody knows. What broke off is no answer at all: the model throws.
+ * held the rest back. `unread`: not all of the request was read, so it is to another question. `other`: for a reason that nobody knows. What broke off is no answer at all: the model throws.
  */
-export type FinishReason = "stop" | "length" | "filter" | "other";
+export type FinishReason = "stop" | "length" | "filter" | "unread" | "other";
 
 /** Tokens of one model call. */
 export interface Usage {
@@ -136,6 +152,8 @@ export interface Want {
 export interface ToolAnswer {
 	readonly text: string;
 	readonly isError?: boolean | undefined;
+	/** What the model is shown beside the text, as `attach` of the context gave it. */
+	readonly files?: readonly AttachedFile[] | undefined;
 }
 
 export interface ToolContext {
@@ -144,6 +162,12 @@ export interface ToolContext {
 	readonly idempotencyKey?: string;
 	/** The recorded result of `prepare`. */
 	readonly prepared?: Json;
+	/**
+	 * Keeps an image or a PDF for the `files` of the answer; durable when it resolves. Absent: there is no store of files.
+	 *
+	 * @throws JournalError `FILE_REFUSED`
+	 */
+	readonly attach?: (name: string, bytes: Uint8Array) => Promise<AttachedFile>;
 }
 
 /** For an effect that replaces something: keeps what is there, before it is gone. */

@@ -67,7 +67,14 @@ const kept = {
 	/** JSON pointers to the strings that are bytes in base64. */
 	binary: z.array(z.string()).readonly().optional(),
 	/** The hash and the size of JSON that is too large for a record, and lies beside the log. */
-	spilled: z.object({ sha256: z.string(), bytes: z.int().nonnegative() }).optional(),
+	spilled: z
+		.object({
+			sha256: z.string(),
+			bytes: z.int().nonnegative(),
+			/** The hashes of the attached files that it names, which lie beside the log too. */
+			files: z.array(z.string()).readonly().optional(),
+		})
+		.optional(),
 };
 
 export const storedResultSchema = z.object(kept);

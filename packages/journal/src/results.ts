@@ -2,6 +2,8 @@
 import { hash } from "node:crypto";
 import { types } from "node:util";
 import { type BlobStore, isReynError, WalError } from "@reyn/wal";
+import { filesOf } from "./attached-file.ts";
+import { nameOf } from "./blob-name.ts";
 import { JournalError, readable, reasonOf } from "./errors.ts";
 
 /** Bytes of JSON up to which a result goes into its record. */
@@ -14,7 +16,10 @@ export interface StoredResult {
 	readonly result?: unknown;
 	/** JSON pointers (RFC 6901) to the strings that are bytes in base64. */
 	readonly binary?: readonly string[] | undefined;
-	readonly spilled?: { readonly sha256: string; readonly bytes: number } | undefined;
+	/** `files`: the hashes of the attached files that it names. */
+	readonly spilled?:
+		| { readonly sha256: string; readonly bytes: number; readonly files?: readonly string[] | undefined }
+		| undefined;
 }
 
 /**
@@ -39,7 +44,8 @@ export async function storeResult(
 	if (bytes.length <= INLINE_BYTES) return { result: json, ...more };
 	const sha256 = hash("sha256", bytes, "hex");
 	await blobs.put(nameOf(sha256), bytes);
-	return { spilled: { sha256, bytes: bytes.length }, ...more };
+	const files = filesOf(json).map((file) => file.sha256);
+	return { spilled: { sha256, bytes: bytes.length, ...(files.length > 0 ? { files } : {}) }, ...more };
 }
 
 /**
@@ -61,9 +67,6 @@ function copyOf(json: unknown): unknown {
 	for (const key in copy) copy[key] = copyOf(copy[key]);
 	return copy;
 }
-
-/** The name of a spilled result in its store. */
-export const nameOf = (sha256: string): string => `${sha256.slice(0, 2)}/${sha256}`;
 
 async function readSpilled(spilled: { sha256: string; bytes: number }, blobs?: BlobStore): Promise<unknown> {
 	const bytes = await blobs?.get(nameOf(spilled.sha256), spilled.bytes).catch((error: { code?: unknown }) => {

@@ -1,8 +1,9 @@
 /** Names the blobs of results that lie beside the log, and finds the records and states that refer to them. Pure. */
 import type { Draft } from "@reyn/wal";
+import { nameOf } from "./blob-name.ts";
 import { allEntries, type JournalState } from "./journal.ts";
 import { stepCompleted } from "./records.ts";
-import { nameOf, type StoredResult } from "./results.ts";
+import type { StoredResult } from "./results.ts";
 import type { SpilledText } from "./spilled-text.ts";
 
 /** Blob names in the store `results` of {@link Using}. */

@@ -1,5 +1,6 @@
 /** The types of a step: the call itself, the ports that it runs on, and the events that it gives. */
 import type { Appender, BlobStore, Clock, Seq, Timers } from "@reyn/wal";
+import type { AttachedFile } from "./attached-file.ts";
 import type { Identity, Recall, RecordedStep } from "./entry.ts";
 import type { Lane } from "./lane.ts";
 import type { Order } from "./order.ts";
@@ -62,6 +63,8 @@ export interface StepContext {
 	readonly attempt: number;
 	/** The recorded result of `prepare`. */
 	readonly prepared?: unknown;
+	/** See {@link ToolContext}. */
+	readonly attach?: (name: string, bytes: Uint8Array) => Promise<AttachedFile>;
 	/** The lane for inner steps. They are recorded one by one, so they are not paid for again when this call is made again. */
 	readonly lane: Lane;
 }
@@ -142,6 +145,8 @@ export interface Using {
 	readonly results?: BlobStore | undefined;
 	/** Where before-images go: what effects replace. Absent: nothing is kept. */
 	readonly images?: BlobStore | undefined;
+	/** Where the files are that messages and results name. Absent: nowhere, and none is attached. */
+	readonly files?: BlobStore | undefined;
 	/** Takes secrets out of a text before it is recorded. The run goes on with the redacted text, as every replay will. */
 	redact?(text: string): string;
 	readonly clock?: Clock | undefined;
@@ -177,6 +182,8 @@ export type StepEvent = Called &
 				readonly pauseMs: number;
 		  }
 		| { readonly type: "failed"; readonly reason: string }
+		/** A model has counted fewer tokens (`read`) than its request has at `least`: it may have answered to a part of it. */
+		| { readonly type: "unread"; readonly read: number; readonly least: number }
 		/** A step in doubt was decided. `waits`: the far side could not be asked (`reason`); the step stays in doubt. */
 		| {
 				readonly type: "in_doubt";

@@ -1,5 +1,7 @@
-/** Makes a request fit what a model reads at most: old results of tools are shortened first, then the oldest messages are left out. */
+/** Makes a request fit what a model reads at most: old files go first, then old results of tools are shortened, then the oldest messages are left out. */
+import { type AttachedFile, MOST_BYTES_OF_FILES, MOST_FILES } from "./attached-file.ts";
 import { JournalError } from "./errors.ts";
+import { filesIn, withFiles } from "./files-shown.ts";
 import type { Json, Message, Model, ModelRequest, ToolCall, ToolSpec, Usage } from "./ports.ts";
 
 /** What is left of a text that is shortened, in characters. */
@@ -10,6 +12,10 @@ const ROOM = 0.75;
 
 /** Bytes of a token, as they are guessed: fewer than words have, so rather too many tokens. Tables of digits have fewer still: see {@link Window.read}. */
 export const TOKEN_BYTES = 3;
+
+/** Tokens of an image, as they are guessed: what the largest has with most providers. Of a PDF its text counts too: a token for so many bytes. */
+const IMAGE_TOKENS = 1600;
+const PDF_TOKEN_BYTES = 40;
 
 /** What a provider adds to each message, in tokens. */
 const FRAME = 8;
@@ -32,7 +38,8 @@ export class Window {
 	readonly #model: Reader;
 	readonly #most: number;
 	#scale: number;
-	/** Of the messages before these places, results and arguments are shortened, and all is left out. */
+	/** Of the messages before these places, files are not shown, results and arguments are shortened, and all is left out. */
+	#filesOut = 0;
 	#shortened = 0;
 	#leftOut = 0;
 	/** Of the loop itself: the rounds before this place are left out. */
@@ -49,11 +56,12 @@ export class Window {
 	}
 
 	/**
-	 * @param request the one before, with more messages at its end
+	 * @param given the one before, with more messages at its end
 	 * @param begun how many of its messages the loop began with: the last of these is never left out
 	 * @throws JournalError `MODEL_WINDOW`
 	 */
-	fit(request: ModelRequest, begun: number): ModelRequest {
+	fit(given: ModelRequest, begun: number): ModelRequest {
+		const request = withNewestFiles(given);
 		if (this.#most === Number.POSITIVE_INFINITY) return request;
 		const { messages } = request;
 		const fixed = fixedTokens(request);
@@ -61,11 +69,16 @@ export class Window {
 		const fits = (share = 1): boolean => tokens * this.#scale <= this.#most * share;
 		/** The last round, which the model has not answered yet. */
 		const last = messages.findLastIndex(({ role }) => role === "assistant");
-		if (!fits())
-			for (; this.#shortened < Math.max(last, begun - 1) && !fits(ROOM); this.#shortened++) {
-				const message = messages[this.#shortened] as Message;
-				if (this.#shortened >= this.#leftOut) tokens += tokensOf(shortened(message)) - tokensOf(message);
-			}
+		const old = Math.max(last, begun - 1);
+		const isCut = !fits();
+		const cut = (at: number, move: () => void): void => {
+			const sizeNow = (): number => tokensOf(this.#lessOf(messages[at] as Message, at, begun));
+			const before = sizeNow();
+			move();
+			if (at >= this.#leftOut) tokens += sizeNow() - before;
+		};
+		while (isCut && this.#filesOut < old && !fits(ROOM)) cut(this.#filesOut, () => this.#filesOut++);
+		while (isCut && this.#shortened < old && !fits(ROOM)) cut(this.#shortened, () => this.#shortened++);
 		for (const [at, { role }] of messages.entries()) {
 			if (fits()) break;
 			const isTurn = at < begun && role === "user" && at > this.#leftOut;
@@ -73,7 +86,8 @@ export class Window {
 			if (!isTurn && !isRound) continue;
 			const from = isTurn ? this.#leftOut : Math.max(begun, this.#roundsOut);
 			if (from === 0 || from === begun) tokens += tokensOf(longestNote);
-			for (const each of messages.slice(from, at)) tokens -= tokensOf(shortened(each));
+			for (const [i, each] of messages.slice(from, at).entries())
+				tokens -= tokensOf(this.#lessOf(each, from + i, begun));
 			if (isTurn) this.#leftOut = at;
 			else this.#roundsOut = at;
 		}
@@ -89,18 +103,25 @@ export class Window {
 		heard.set(this.#model, this.#scale);
 	}
 
+	/** What is left of a message at its place, where it is not left out. Files of what was asked last stay. */
+	#lessOf(message: Message, at: number, begun: number): Message {
+		if (at === begun - 1) return message;
+		if (at < this.#shortened) return shortened(message);
+		return at < this.#filesOut ? withoutFiles(message) : message;
+	}
+
 	#shown(messages: readonly Message[], begun: number): readonly Message[] {
-		const shown = messages.map((each, at) => (at < this.#shortened ? shortened(each) : each));
+		const shown = messages.map((each, at) => this.#lessOf(each, at, begun));
 		const [from, on] = [this.#leftOut, this.#roundsOut];
 		const before = from === 0 ? [] : [noteOf(from)];
 		if (on === 0) return [...before, ...shown.slice(from)];
 		return [...before, ...shown.slice(from, begun), noteOf(on - begun), ...shown.slice(on)];
 	}
 
-	/** The results at the end share what is left: the longest are shortened. @throws JournalError `MODEL_WINDOW` */
+	/** The results at the end share what is left, without files: the longest are shortened. @throws JournalError `MODEL_WINDOW` */
 	#withShortResults(shown: readonly Message[], fixed: number): readonly Message[] {
 		const behind = shown.findLastIndex(({ role }) => role !== "tool") + 1;
-		const results = shown.slice(behind);
+		const results = shown.slice(behind).map(withoutFiles);
 		const rest = fixed + sum(shown.slice(0, behind)) + results.length * FRAME;
 		const share = largestShare(results.map(bytesOf), (this.#most / this.#scale - rest) * TOKEN_BYTES) - LONGEST_NOTE;
 		const least = rest + (results.length * (HEAD + LONGEST_NOTE)) / TOKEN_BYTES;
@@ -147,10 +168,16 @@ const guessed = new WeakMap<Message, number>();
 function tokensOf(message: Message): number {
 	const known = guessed.get(message);
 	if (known !== undefined) return known;
-	const tokens = FRAME + bytesOf(message) / TOKEN_BYTES;
+	const tokens = filesIn(message).reduce(
+		(sum, file) => sum + tokensOfFile(file),
+		FRAME + bytesOf(message) / TOKEN_BYTES,
+	);
 	guessed.set(message, tokens);
 	return tokens;
 }
+
+const tokensOfFile = ({ mediaType, bytes }: AttachedFile): number =>
+	IMAGE_TOKENS + (mediaType.startsWith("image/") ? 0 : bytes / PDF_TOKEN_BYTES);
 
 function bytesOf(message: Message): number {
 	const text = Buffer.byteLength(message.text);
@@ -176,9 +203,38 @@ const shortenedBefore = new WeakMap<Message, Message>();
 export function shortened(message: Message): Message {
 	const known = shortenedBefore.get(message);
 	if (known) return known;
-	const short = message.role === "tool" ? withText(message, HEAD) : withShortCalls(message);
+	const short = message.role === "tool" ? withText(withoutFiles(message), HEAD) : withShortCalls(withoutFiles(message));
 	shortenedBefore.set(message, short);
 	return short;
+}
+
+const withoutFilesBefore = new WeakMap<Message, Message>();
+
+/** A message with a line in the place of each file. */
+function withoutFiles(message: Message): Message {
+	const files = filesIn(message);
+	if (files.length === 0) return message;
+	const known = withoutFilesBefore.get(message);
+	if (known) return known;
+	const without = withFiles(message, [], files.map(notShown));
+	withoutFilesBefore.set(message, without);
+	return without;
+}
+
+const notShown = ({ name }: AttachedFile): string => `(${name} is not shown any more: it does not fit)`;
+
+/** A request with as many files as providers take, the newest: of a message all or none. */
+function withNewestFiles(request: ModelRequest): ModelRequest {
+	let [count, bytes] = [0, 0];
+	let from = request.messages.length;
+	for (; from > 0; from--) {
+		const files = filesIn(request.messages[from - 1] as Message);
+		count += files.length;
+		for (const file of files) bytes += file.bytes;
+		if (count > MOST_FILES || bytes > MOST_BYTES_OF_FILES) break;
+	}
+	if (from === 0) return request;
+	return { ...request, messages: request.messages.map((each, at) => (at < from ? withoutFiles(each) : each)) };
 }
 
 function withShortCalls(message: Message): Message {

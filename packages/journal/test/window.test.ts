@@ -2,7 +2,16 @@
 import { describe, expect, test } from "vitest";
 import { type Random, SEED, seeded } from "../../../tests/kit/seeded.ts";
 import { sample } from "../../../tests/sample.ts";
-import { agentLoop, Lane, type Message, type Model, type ModelRequest, type Tool, type Usage } from "../src/index.ts";
+import {
+	type AttachedFile,
+	agentLoop,
+	Lane,
+	type Message,
+	type Model,
+	type ModelRequest,
+	type Tool,
+	type Usage,
+} from "../src/index.ts";
 import { approximateTokens, Window } from "../src/window.ts";
 import { DyingLog, scope, using } from "./dying-log.ts";
 
@@ -19,12 +28,19 @@ const textOf = (random: Random, most = sizes.length): string =>
 function conversationOf(random: Random): Message[] {
 	const messages: Message[] = [];
 	for (let turn = random.below(6); turn > 0; turn--) {
-		messages.push({ role: "user", text: textOf(random, 4) });
+		messages.push({ role: "user", text: textOf(random, 4), ...filesOf(random) });
 		for (let round = random.below(3); round > 0; round--) messages.push(...roundOf(random, `${turn}.${round}`));
 		if (random.chance(0.2)) messages.push({ role: "note", text: textOf(random, 3) });
 		messages.push({ role: "assistant", text: textOf(random), toolCalls: [] });
 	}
-	return [...messages, { role: "user", text: textOf(random, 4) }];
+	return [...messages, { role: "user", text: textOf(random, 4), ...filesOf(random) }];
+}
+
+/** At times a file or two; an image is as large as a small window. */
+function filesOf(random: Random): { files?: AttachedFile[] } {
+	if (!random.chance(0.1)) return {};
+	const of = (mediaType: string, bytes: number) => ({ name: "a", mediaType, bytes, sha256: "ab".repeat(32) });
+	return { files: random.pick([[of("image/png", 3e6)], [of("image/png", 9), of("application/pdf", 40_000)]]) };
 }
 
 function roundOf(random: Random, id: string): Message[] {
@@ -36,7 +52,11 @@ function roundOf(random: Random, id: string): Message[] {
 	const echo = random.chance(0.5) ? { echo: { model: "m", parts: [{ signature: textOf(random, 4) }] } } : {};
 	return [
 		{ role: "assistant", text: textOf(random, 3), toolCalls, ...echo },
-		...toolCalls.map(({ id: callId, name }): Message => ({ role: "tool", callId, name, text: textOf(random) })),
+		...toolCalls.map(
+			({ id: callId, name }): Message => ({
+				...{ role: "tool", callId, name, text: textOf(random), ...filesOf(random) },
+			}),
+		),
 	];
 }
 
@@ -76,6 +96,7 @@ describe("a request", () => {
 				expect(approximateTokens(fitted), `run ${run}, round ${round}`).toBeLessThanOrEqual(maxInputTokens);
 				expect(fitted.messages).toContain(given.at(-1));
 				assertPaired(fitted.messages);
+				expect(window.fit(request, given.length)).toEqual(fitted);
 				expect(fitted.messages.every(({ text }) => text.isWellFormed())).toBe(true);
 				if (approximateTokens(request) <= maxInputTokens) {
 					expect(fitted).toEqual(request);
@@ -122,6 +143,42 @@ describe("a request", () => {
 			given.length,
 		).messages;
 		expect(last?.text).toMatch(/^(word ){300,}.*\n\[the rest of 10000 bytes is not shown: it does not fit\]$/s);
+	});
+
+	test("loses old files before anything else, the oldest first, and never those of what was asked last", () => {
+		const image = { name: "a.png", mediaType: "image/png", bytes: 3e6, sha256: "ab".repeat(32) };
+		const call = { id: "c", name: "look", args: {} };
+		const given: Message[] = [
+			{ role: "user", text: "a?", files: [image] },
+			{ role: "assistant", text: "", toolCalls: [call] },
+			{ role: "tool", callId: "c", name: "look", text: `seen ${"word ".repeat(200)}`, files: [image] },
+			{ role: "assistant", text: "a!", toolCalls: [] },
+			{ role: "user", text: "b?", files: [image] },
+		];
+		const shown = (maxInputTokens: number): readonly string[] =>
+			new Window({ id: "m", maxInputTokens })
+				.fit({ system, messages: given, tools }, given.length)
+				.messages.map((message) => `${message.text.slice(0, 9)} ${"files" in message ? message.files?.length : 0}`);
+		const whole = ["a? 1", " 0", "seen word 1", "a! 0", "b? 1"];
+		expect(shown(6000)).toEqual(whole);
+		expect(shown(5000)).toEqual(whole.with(0, "a?\n(a.png 0"));
+		expect(shown(3000)).toEqual(whole.with(0, "a?\n(a.png 0").with(2, "seen word 0"));
+		expect(() => shown(1700)).not.toThrow();
+		expect(() => shown(1600)).toThrow(expect.objectContaining({ code: "MODEL_WINDOW" }));
+	});
+
+	test("has as many files as providers take, the newest, whatever its model reads", () => {
+		const image = (n: number) => ({ name: `${n}.png`, mediaType: "image/png", bytes: 10, sha256: "ab".repeat(32) });
+		const ask = (bytes: number): readonly string[] => {
+			const messages: Message[] = Array.from({ length: 30 }, (_, n) => ({
+				...{ role: "user", text: "", files: [{ ...image(n), bytes }] },
+			}));
+			const fitted = new Window({ id: "m" }).fit({ system, messages, tools }, messages.length);
+			expect(fitted.messages.length).toBe(30);
+			return fitted.messages.flatMap((each) => ("files" in each ? (each.files ?? []) : [])).map(({ name }) => name);
+		};
+		expect(ask(10)).toEqual(Array.from({ length: 20 }, (_, n) => `${n + 10}.png`));
+		expect(ask(3e6)).toEqual(Array.from({ length: 6 }, (_, n) => `${n + 24}.png`));
 	});
 
 	test("is cut earlier where the model has read more than was guessed", () => {

@@ -1,6 +1,8 @@
 /** The offline model as a `Model`: streams a reply in parts, at a pace that people can watch, and counts its tokens. */
 import { setTimeout as wait } from "node:timers/promises";
 import type { Model, ModelRequest, Usage } from "@reyn/journal";
+import { attachable } from "@reyn/journal/internal";
+import { withoutFiles } from "./files.ts";
 import type { Reply } from "./reply.ts";
 
 export interface OfflineModelOptions {
@@ -18,6 +20,7 @@ const shortestWaitMs = 10;
 export function offlineModel({ paceMs = 0 }: OfflineModelOptions = {}): Model {
 	return {
 		id: "offline",
+		accepts: attachable,
 		async *generate(request, { signal }) {
 			signal.throwIfAborted();
 			// Loaded when it is asked: its tables of words take a tenth of the time of a command that asks nothing.
@@ -34,7 +37,7 @@ export function offlineModel({ paceMs = 0 }: OfflineModelOptions = {}): Model {
 				yield { type: "toolCall", call };
 			}
 			signal.throwIfAborted();
-			yield { type: "usage", usage: usageOf(request, answer) };
+			yield { type: "usage", usage: usageOf(withoutFiles(request).request, answer) };
 		},
 	};
 }

@@ -5,6 +5,7 @@ import { answer, findings } from "./answer.ts";
 import { digest } from "./digest.ts";
 import { errand } from "./errand.ts";
 import { extract } from "./extract.ts";
+import { unseen, withoutFiles } from "./files.ts";
 import { type Inquiry, inquire } from "./inquiry.ts";
 import { investigate } from "./investigate.ts";
 import { inEnglish } from "./languages.ts";
@@ -27,8 +28,10 @@ export interface Draft {
 }
 
 /** Pure: the same request gets the same reply, down to the ids of its calls. */
-export function reply(request: ModelRequest): Reply {
-	const { text = "", calls = [] } = draft(request);
+export function reply(given: ModelRequest): Reply {
+	const { request, files } = withoutFiles(given);
+	const { text: said = "", calls = [] } = draft(request);
+	const text = calls.length > 0 ? said : [...unseen(files), said].join("\n\n");
 	// A hash of the messages makes ids that differ within a session and are the same in a replay.
 	const id = createHash("sha256").update(JSON.stringify(request.messages)).digest("hex").slice(0, 12);
 	return { text, calls: calls.map(({ name, args }, index) => ({ id: `call_${id}_${index + 1}`, name, args })) };

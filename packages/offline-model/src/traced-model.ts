@@ -1,6 +1,7 @@
 /** A wrapper that counts the calls of a model in a file, for tests that kill the process. */
 import { appendFileSync } from "node:fs";
 import { fingerprint, type Model } from "@reyn/journal";
+import { asRecorded } from "./files.ts";
 
 /**
  * A model that writes a line to a file for each call that reaches it, before it answers: `{ pid, model, request }`,
@@ -8,11 +9,12 @@ import { fingerprint, type Model } from "@reyn/journal";
  */
 export function tracedModel(model: Model, path: string): Model {
 	return {
-		id: model.id,
+		...model,
 		generate(request, options) {
+			const asked = asRecorded(request);
 			appendFileSync(
 				path,
-				`${JSON.stringify({ pid: process.pid, model: model.id, request: fingerprint("model", model.id, request) })}\n`,
+				`${JSON.stringify({ pid: process.pid, model: model.id, request: fingerprint("model", model.id, asked) })}\n`,
 				// Readable by its owner alone, like every file of a state.
 				{ mode: 0o600 },
 			);

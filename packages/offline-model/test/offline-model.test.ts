@@ -14,6 +14,22 @@ testModel(
 	{ name: "offline", make: offlineModel, makeSilent: () => offlineModel({ paceMs: 1e9 }) },
 );
 
+test("says which files it was given and that it does not see them, takes their lines for no words, and counts no bytes", async () => {
+	const data = new Uint8Array(100_000);
+	const file = { name: "spout.png", mediaType: "image/png", bytes: data.length, sha256: "ab".repeat(32) };
+	const shown: Message = { role: "user", text: "hello\n[image spout.png, 100 KB]", files: [{ ...file, data }] };
+	const { text: greeting } = await reply(request([user("hello")]));
+	const said = await parts(request([shown]));
+	expect(said.map((part) => (part.type === "text" ? part.text : "")).join("")).toBe(
+		`I was given [image spout.png, 100 KB], and do not see it: I read texts alone.\n\n${greeting}`,
+	);
+	const { usage } = said.at(-1) as { usage?: { inputTokens: number } };
+	expect(usage?.inputTokens).toBeLessThan(100);
+	// What was given before is not said again.
+	const later = await reply(request([shown, { role: "assistant", text: "…", toolCalls: [] }, user("hello")]));
+	expect(later.text).toBe(greeting);
+});
+
 let root: string;
 
 beforeAll(async () => {

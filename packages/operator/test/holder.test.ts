@@ -83,6 +83,24 @@ describe("where another process has the log", () => {
 		expect(asked).toMatchObject({ begun: { turn: expect.any(Number) }, pid: process.pid });
 		await house.runtime.idle();
 		expect(house.runtime.conversation().items.toArray().at(-1)).toMatchObject({ type: "reply" });
+		const files = [{ name: "shot.png", base64: Buffer.from("\x89PNG\r\n\x1a\n", "latin1").toString("base64") }];
+		await beginThere(verbOf("ask") as WorkVerb, { text: "what is it?", files }, "ada", places);
+		await house.runtime.idle();
+		expect(
+			house.runtime
+				.conversation()
+				.items.toArray()
+				.findLast(({ type }) => type === "prompt"),
+		).toMatchObject({
+			text: "what is it?\n[image shot.png, 8 B]",
+		});
+		const wrong = beginThere(
+			verbOf("ask") as WorkVerb,
+			{ text: "?", files: [{ ...files[0], base64: "" }] },
+			"ada",
+			places,
+		);
+		await expect(wrong).rejects.toMatchObject({ code: "FILE_REFUSED" });
 		await expect(beginThere(verbOf("plan resume") as WorkVerb, { id: "p9" }, "ada", places)).rejects.toMatchObject({
 			code: "PLAN_UNKNOWN",
 		});

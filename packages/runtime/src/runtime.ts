@@ -29,6 +29,7 @@ import {
 import type { BackgroundMessage } from "./features/conversation/events.ts";
 import { undeliveredIn } from "./features/conversation/pieces.ts";
 import { INSTRUCTIONS } from "./features/conversation/turn.ts";
+import type { GivenFile } from "./features/conversation/turns.ts";
 import type { FileHistory } from "./features/files/file-history.ts";
 import { type BuiltIn, builtIn } from "./features/index.ts";
 import type { PermissionOptions, Permissions } from "./features/permission/permission-host.ts";
@@ -412,10 +413,12 @@ export class Runtime implements AsyncDisposable {
 	 * rewind of the session waits for its end, and belongs to the line of history that it leads to. Turns that were cut, by a crash or
 	 * because the model was away, go on first; the same prompt as such a turn resumes it, and asks nothing new.
 	 *
-	 * @throws RuntimeError `RUNTIME_CLOSED` after `close`, as every method does that begins or changes something
+	 * @param files images and PDFs that the model is shown with it. They are kept beside the log, as they are: no secret is taken out
+	 * @throws RuntimeError `RUNTIME_CLOSED` after `close`, as every method does that begins or changes something; JournalError
+	 * `FILE_REFUSED` for a file that cannot be attached, or that the model does not take, and nothing is recorded
 	 */
-	prompt(text: string, scope: SessionScope = mainSession): Promise<Seq> {
-		return this.#kernel.hostOf(this.#builtIn.conversation).turns.prompt(text, scope);
+	prompt(text: string, scope: SessionScope = mainSession, files: readonly GivenFile[] = []): Promise<Seq> {
+		return this.#kernel.hostOf(this.#builtIn.conversation).turns.prompt(text, scope, files);
 	}
 
 	/** Stops the running turn of a session, if there is one; plans go on. */

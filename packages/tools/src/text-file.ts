@@ -1,4 +1,5 @@
 /** The text of one open file, and how texts, sizes and counts are shown. */
+import type { FileHandle } from "node:fs/promises";
 import { fileVersion } from "@reyn/journal";
 import type { OpenFile } from "./root-directory.ts";
 
@@ -15,20 +16,24 @@ export async function readText(
 ): Promise<TextFile> {
 	try {
 		if (bytes > maxBytes && part === "all") return { kind: "tooLarge", bytes };
-		const size = Math.min(bytes, maxBytes);
-		const buffer = Buffer.allocUnsafe(size);
-		let length = 0;
-		while (length < size) {
-			const { bytesRead } = await handle.read(buffer, length, size - length, length);
-			if (bytesRead === 0) break;
-			length += bytesRead;
-		}
-		const read = buffer.subarray(0, length);
+		const read = await beginningOf(handle, Math.min(bytes, maxBytes));
 		if (read.subarray(0, 8192).includes(0)) return { kind: "binary" };
 		return { kind: "text", text: new TextDecoder().decode(read), bytes: read };
 	} finally {
 		await handle.close();
 	}
+}
+
+/** So many bytes of a file, or as many as it has. */
+export async function beginningOf(handle: FileHandle, size: number): Promise<Buffer> {
+	const buffer = Buffer.allocUnsafe(size);
+	let length = 0;
+	while (length < size) {
+		const { bytesRead } = await handle.read(buffer, length, size - length, length);
+		if (bytesRead === 0) break;
+		length += bytesRead;
+	}
+	return buffer.subarray(0, length);
 }
 
 /** A file, by its content: `read` shows it, and who replaces a file has to name it. */

@@ -56,6 +56,39 @@ describe("each file tool holds to the contract", () => {
 	});
 });
 
+describe("an image or a PDF", () => {
+	const png = Buffer.from("\x89PNG\r\n\x1a\n\0 a fox", "latin1");
+	const kept: [string, Uint8Array][] = [];
+	const attach = async (name: string, bytes: Uint8Array) => {
+		kept.push([name, bytes]);
+		return { name, mediaType: "image/png", bytes: bytes.length, sha256: "ab".repeat(32) };
+	};
+	const ask = (path: string, more = {}, options: FileToolOptions = {}) =>
+		(createFileTools(root, options).find(({ name }) => name === "read") as Tool).call({ path }, { signal, ...more });
+	beforeEach(() =>
+		files({
+			"src/shot.txt": png,
+			"fake.png": "no image",
+			"big.pdf": Buffer.concat([Buffer.from("%PDF-"), Buffer.alloc(4e6)]),
+		}),
+	);
+
+	test("is shown as it is, whatever its name and the limit of texts; a text that is called so is read as one", async () => {
+		expect(await ask("src/shot.txt", { attach }, { maxFileBytes: 4 })).toEqual({
+			text: "src/shot.txt (image/png) is shown:",
+			files: [{ name: "src/shot.txt", mediaType: "image/png", bytes: 15, sha256: "ab".repeat(32) }],
+		});
+		expect(kept.splice(0)).toEqual([["src/shot.txt", png]]);
+		expect(await ask("fake.png", { attach })).toBe("fake.png (lines 1-1 of 1)\n1| no image");
+	});
+
+	test("that is too large, or that nobody keeps, is refused", async () => {
+		await expect(ask("big.pdf", { attach })).rejects.toMatchObject({ code: "TOOL_TOO_LARGE" });
+		await expect(ask("src/shot.txt")).rejects.toMatchObject({ code: "TOOL_NOT_TEXT" });
+		expect(kept).toEqual([]);
+	});
+});
+
 test("the file tools are list, search and read; they only look, and say what they take", () => {
 	const tools = createFileTools(root);
 	expect(tools.map(({ name, purity }) => [name, purity])).toEqual([

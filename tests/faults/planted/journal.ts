@@ -162,4 +162,12 @@ export const ofJournal: readonly Defect[] = [
 		to: "",
 		tests: ["journal order/to-pay"],
 	},
+	{
+		name: "show an image that is damaged",
+		package: "journal",
+		file: "attached-file.ts",
+		from: 'if (hash("sha256", data, "hex") === sha256)',
+		to: "if (data.length > 0)",
+		tests: ["runtime attached"],
+	},
 ];

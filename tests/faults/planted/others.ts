@@ -249,6 +249,14 @@ const ofRuntime: readonly Defect[] = [
 		to: "[...over.map((lane) => laneClosed({ lane })), turnCompleted({ turn })].map(",
 		tests: ["runtime crash.test"],
 	},
+	{
+		name: "collect the image of a prompt that can be gone back to",
+		package: "runtime",
+		file: "features/conversation/attached-files.ts",
+		from: "kind === userPrompt.kind ?",
+		to: "kind.length === 0 ?",
+		tests: ["runtime attached"],
+	},
 ];
 
 const ofTools: readonly Defect[] = [
@@ -317,6 +325,14 @@ const ofAiSdk: readonly Defect[] = [
 		file: "prompt.ts",
 		from: "echo?.model === model ?",
 		to: "echo ?",
+		tests: ["ai-sdk wires"],
+	},
+	{
+		name: "take an answer to half a prompt for one",
+		package: "ai-sdk",
+		file: "answer.ts",
+		from: 'reason === "stop" && unread?.isCertain ? "unread" : reason',
+		to: "reason",
 		tests: ["ai-sdk wires"],
 	},
 	{

@@ -5,6 +5,7 @@ import { join, resolve } from "node:path";
 import { scopeText } from "@reyn/operator";
 import { clean } from "@reyn/operator/text";
 import { mainSession, type Runtime, type RuntimeEvent, redactSecrets, type SessionScope } from "@reyn/runtime";
+import { namedIn, readAttached } from "../attached.ts";
 import { assertGoesOn, assertReady, type Globals, hintOf, modelOf, openForWork, stateOf } from "../context.ts";
 import { restoredLines } from "../event-lines.ts";
 import { CliError, exitCodeOf } from "../exit-code.ts";
@@ -84,7 +85,11 @@ export async function chat(globals: Globals, options: ChatOptions): Promise<numb
 				const text = input.text.trim();
 				// What was typed ahead of a stop is not carried out after it.
 				if (signal.aborted || (input.isCommand && text === "/exit")) break;
-				const done = text === "" ? undefined : input.isCommand ? runCommand(text, at) : runtime.prompt(text, scope);
+				const prompt = async () => {
+					const files = await Promise.all(namedIn(text).map((path) => readAttached(path, globals.cwd)));
+					return runtime.prompt(text, scope, files);
+				};
+				const done = text === "" ? undefined : input.isCommand ? runCommand(text, at) : prompt();
 				await Promise.resolve(done).catch((error: Error) => {
 					// Cut by the stop, and that is said at the end.
 					if (signal.aborted) return;

@@ -74,6 +74,7 @@ export function eventOfStep(event: StepEvent): ScriptEvent | undefined {
 		case "lost":
 			return { ...call, state: "calling", note: event.reason };
 		case "no_space":
+		case "unread":
 			return undefined;
 	}
 }

@@ -1,5 +1,6 @@
 /** Puts the declarations of all features together, and checks them before anything is opened. */
 import { journal, journalRecords, spilledResults } from "@reyn/journal";
+import { attachedNames } from "@reyn/journal/internal";
 import { type Facets, facetsOf, rewindNote, rewindRecords } from "@reyn/rewind-modes";
 import type { AnyProjection } from "@reyn/snapshot";
 import { isOutside, timetravelRecords, type UndoRules } from "@reyn/timetravel";
@@ -8,7 +9,7 @@ import type { AnyRecordKind } from "@reyn/wal";
 import { RuntimeError } from "./errors.ts";
 import type { Facet, Feature } from "./feature.ts";
 import { sessionOpened } from "./records.ts";
-import { amongResults, type BlobArea } from "./store.ts";
+import { amongFiles, amongResults, type BlobArea } from "./store.ts";
 import { kindsOf } from "./work.ts";
 
 export interface Composition {
@@ -35,6 +36,10 @@ const own = {
 		amongResults({
 			ofRecord: spilledResults.ofRecord,
 			ofView: (view) => spilledResults.ofState(view.get(journal)),
+		}),
+		amongFiles({
+			ofRecord: attachedNames.ofRecord,
+			ofView: (view) => attachedNames.ofState(view.get(journal)),
 		}),
 	],
 } as const satisfies Pick<Feature, "records" | "keeps" | "undo" | "blobs">;

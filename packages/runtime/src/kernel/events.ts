@@ -35,6 +35,18 @@ export type KernelEvent =
 			readonly reason: string;
 			readonly pauseMs: number;
 	  }
+	/**
+	 * A model has counted fewer tokens (`read`) than its request has at `least`: a server that cuts a long prompt does not say so. Where
+	 * it has not even read what was asked last, the answer is not taken (`MODEL_CUT`).
+	 */
+	| {
+			readonly type: "model_unread";
+			readonly scope: Scope;
+			readonly lane: string;
+			readonly model: string;
+			readonly read: number;
+			readonly least: number;
+	  }
 	/** The history has moved. A display of a state has to read it again; earlier events of the line that was left do not count. */
 	| {
 			readonly type: "moved";

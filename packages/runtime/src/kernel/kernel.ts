@@ -354,6 +354,7 @@ export class OpenKernel implements Kernel {
 			observe: (event) => this.#observe(session.scope, event),
 			results: this.results,
 			...(images && { images: this.blobs(IMAGES) }),
+			files: this.blobs(IMAGES),
 			...(redact && { redact }),
 			...(random && { random }),
 			clock,
@@ -535,6 +536,10 @@ function toldOf(scope: Scope, event: StepEvent): KernelEvent | undefined {
 	if (event.type === "retrying" && event.kind === "model") {
 		const { lane, name: model, attempt, limit, reason, pauseMs } = event;
 		return { type: "model_retry", scope, lane, model, attempt, limit, reason, pauseMs };
+	}
+	if (event.type === "unread") {
+		const { lane, name: model, read, least } = event;
+		return { type: "model_unread", scope, lane, model, read, least };
 	}
 	// Not for questions to a person: an unanswered one is simply asked again.
 	if (event.type === "in_doubt" && event.kind !== "ask") {

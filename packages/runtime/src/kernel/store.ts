@@ -54,8 +54,15 @@ export interface BlobArea {
 /** The area of step results, where other large texts lie too. */
 export const RESULTS = "results";
 
-/** The area of before-images: what files held before tools changed them. */
+/** The area of bytes as they are: before-images (what files held before tools changed them), and the files that messages and results name. */
 export const IMAGES = "images";
+
+/** An owner of attached files. */
+export const amongFiles = (who: Pick<BlobArea, "ofRecord" | "ofView">): BlobArea => ({
+	area: IMAGES,
+	isName: spilledResults.isName,
+	...who,
+});
 
 /** An owner of blobs in the area of results. */
 export const amongResults = (who: Pick<BlobArea, "ofRecord" | "ofView">): BlobArea => ({

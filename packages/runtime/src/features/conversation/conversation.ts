@@ -1,6 +1,6 @@
 /** The conversation of a session: its projection, and the messages that a model is shown. */
-import { type Message, shownOf, stepCompleted, type ToolCall } from "@reyn/journal";
-import { spilledTextSchema } from "@reyn/journal/internal";
+import { type AttachedFile, type Message, shownOf, stepCompleted, type ToolCall } from "@reyn/journal";
+import { attachedFileSchema, filesOf, labelled, spilledTextSchema } from "@reyn/journal/internal";
 import { rewindNote } from "@reyn/rewind-modes";
 import { defineProjection, List } from "@reyn/snapshot";
 import type { Seq } from "@reyn/wal";
@@ -18,8 +18,11 @@ import {
 
 const seq = z.int();
 
+/** The files of a message; its text has a line for each. */
+const files = z.array(attachedFileSchema).readonly().exactOptional();
+
 const item = z.discriminatedUnion("type", [
-	z.object({ type: z.literal("prompt"), seq, text: z.string(), model: z.string().exactOptional() }),
+	z.object({ type: z.literal("prompt"), seq, text: z.string(), model: z.string().exactOptional(), files }),
 	/** A text of a turn. */
 	z.object({ type: z.literal("reply"), seq, turn: seq, round: z.int(), text: z.string() }),
 	/** The tools that a turn asked for. */
@@ -30,7 +33,7 @@ const item = z.discriminatedUnion("type", [
 		calls: z.array(z.object({ id: z.string(), name: z.string(), args: z.unknown().optional() })),
 	}),
 	/** A tool's answer. `step` is the fingerprint of its step; if the call failed, the id of the call. */
-	z.object({ type: z.literal("result"), seq, turn: seq, step: z.string(), text: z.string() }),
+	z.object({ type: z.literal("result"), seq, turn: seq, step: z.string(), text: z.string(), files }),
 	/** A text from the background; only its beginning, if the whole lies beside the log. */
 	z.object({
 		type: z.literal("message"),
@@ -73,8 +76,11 @@ export const conversation = defineProjection({
 	lists: { items: item },
 	init: () => ({ items: List.of<ConversationItem>(), open: [], undelivered: [] }),
 	handle: (on) => [
-		on(userPrompt, (state, { text, model }, { seq }) => ({
-			...add(state, { type: "prompt", seq, text, ...(model !== undefined && { model }) }),
+		on(userPrompt, (state, { text, model, files = [] }, { seq }) => ({
+			...add(state, {
+				...{ type: "prompt", seq, text: labelled(text, files), ...withFiles(files) },
+				...(model !== undefined && { model }),
+			}),
 			open: [...state.open, seq],
 		})),
 		on(assistantMessage, (state, message, { seq }) => {
@@ -90,8 +96,12 @@ export const conversation = defineProjection({
 		on(stepCompleted, (state, { lane, kind, fp, occ, result }, { seq }) => {
 			const turn = turnOf(lane);
 			if (turn === undefined) return state;
-			if (kind === "tool")
-				return answered(state, { type: "result", seq, turn, step: `${fp}:${occ}`, text: String(shownOf(result)) });
+			if (kind === "tool") {
+				const text = String(shownOf(result));
+				return answered(state, {
+					...{ type: "result", seq, turn, step: `${fp}:${occ}`, text, ...withFiles(filesOf(result)) },
+				});
+			}
 			const { toolCalls } = result as { toolCalls?: ToolCall[] };
 			return kind === "model" && toolCalls && toolCalls.length > 0
 				? add(state, { type: "calls", seq, turn, calls: toolCalls })
@@ -114,6 +124,8 @@ export const conversation = defineProjection({
 	floor: ({ open }) => open[0],
 	inCycle: inToolCycle,
 });
+
+const withFiles = (files: readonly AttachedFile[]) => (files.length === 0 ? {} : { files });
 
 function add(state: ConversationState, next: ConversationItem): ConversationState {
 	return { ...state, items: state.items.append(next) };
@@ -158,7 +170,21 @@ function inToolCycle(state: ConversationState): boolean {
 	});
 }
 
-/** The text of the prompt that a turn answers. */
+/** The prompt that a turn answers, as its model is shown it. */
+export function promptMessage(state: ConversationState, turn: Seq): Message {
+	const { text = "", files = [] } = promptOf(state, turn) ?? {};
+	return { role: "user", text, ...withFiles(files) };
+}
+
+/** Does a turn answer just this? */
+export function isPrompt(state: ConversationState, turn: Seq, text: string, files: readonly AttachedFile[]): boolean {
+	const prompt = promptOf(state, turn);
+	if (prompt?.text !== labelled(text, files)) return false;
+	const { files: known = [] } = prompt;
+	return known.length === files.length && known.every(({ sha256 }, at) => sha256 === files[at]?.sha256);
+}
+
+/** The text of the prompt that a turn answers, with a line for each file. */
 export const promptText = (state: ConversationState, turn: Seq): string => promptOf(state, turn)?.text ?? "";
 
 /** The id of the model that a turn was begun with; undefined: unknown. */
@@ -245,7 +271,9 @@ function toMessages(items: readonly ConversationItem[], beside: ReadonlyMap<Seq,
 	for (const each of items) {
 		if (each.type === "result") {
 			const call = waiting.shift();
-			if (call) messages.push({ role: "tool", callId: call.id, name: call.name, text: each.text });
+			if (!call) continue;
+			const { text, files = [] } = each;
+			messages.push({ role: "tool", callId: call.id, name: call.name, text, ...withFiles(files) });
 			continue;
 		}
 		const last = messages.at(-1);
@@ -262,7 +290,7 @@ function toMessages(items: readonly ConversationItem[], beside: ReadonlyMap<Seq,
 		closeCycle();
 		switch (each.type) {
 			case "prompt":
-				messages.push({ role: "user", text: each.text });
+				messages.push({ role: "user", text: each.text, ...withFiles(each.files ?? []) });
 				break;
 			case "reply":
 			case "message":

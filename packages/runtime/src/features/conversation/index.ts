@@ -1,6 +1,7 @@
 /** Conversations: prompts and their turns, what comes from the background, and what a model is shown of it all. */
 import type { Feature, FeatureHost, Kernel } from "../../kernel/feature.ts";
 import { asker, backgroundMessages, serve } from "../../kernel/services.ts";
+import { attachedToMessages } from "./attached-files.ts";
 import { auditTurn } from "./audit.ts";
 import { conversation } from "./conversation.ts";
 import type { BackgroundMessage } from "./events.ts";
@@ -47,7 +48,7 @@ export const conversationFeature = ({
 	projections: [conversation],
 	begins: [userPrompt],
 	undo: { [userPrompt.kind]: (record) => (userPrompt.is(record) && record.data.by === "person" ? "turn" : undefined) },
-	blobs: [spilledMessages],
+	blobs: [spilledMessages, attachedToMessages],
 	needs: [asker],
 	provides: [backgroundMessages],
 	pieces: (view) => [...turnsIn(view), ...messagesIn(view)],

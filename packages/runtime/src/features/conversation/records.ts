@@ -1,5 +1,5 @@
 /** The records that a conversation adds to the log. */
-import { spilledTextSchema } from "@reyn/journal/internal";
+import { attachedFileSchema, spilledTextSchema } from "@reyn/journal/internal";
 import { defineRecord } from "@reyn/wal";
 import { z } from "zod";
 
@@ -13,6 +13,8 @@ export const userPrompt = defineRecord(
 		by: z.enum(["person", "skill"]),
 		/** The id of the model that the turn is begun with. Absent in older logs: unknown. */
 		model: z.string().optional(),
+		/** What was given with it, whose bytes lie beside the log. Absent: nothing. */
+		files: z.array(attachedFileSchema).readonly().optional(),
 	}),
 );
 

@@ -16,7 +16,7 @@ import { lanesOf } from "@reyn/journal/internal";
 import type { BlobStore, Seq } from "@reyn/wal";
 import type { Session } from "../../kernel/session.ts";
 import { compactBefore } from "./compaction.ts";
-import { conversation, messagesBefore, promptText, since, turnLane, turnOf } from "./conversation.ts";
+import { conversation, messagesBefore, promptMessage, since, turnLane, turnOf } from "./conversation.ts";
 import { wholeTextsBefore } from "./large-texts.ts";
 import { assistantMessage, toolFailed, turnCompleted } from "./records.ts";
 
@@ -53,7 +53,7 @@ export async function runTurn(session: Session, turn: Seq, ports: TurnPorts): Pr
 	await compactBefore(session, turn, lane, beside, ports);
 	const messages: Message[] = [
 		...messagesBefore(session.view.get(conversation), turn, beside),
-		{ role: "user", text: promptText(session.view.get(conversation), turn) },
+		promptMessage(session.view.get(conversation), turn),
 	];
 	let now = 0;
 	/** What an earlier run has said before it called tools is not said again. */

@@ -1,18 +1,26 @@
 /** Takes the prompts of all sessions, and answers those of a session one after the other. */
-import { JournalError } from "@reyn/journal";
-import { unlessAborted } from "@reyn/journal/internal";
+import { type AttachedFile, JournalError } from "@reyn/journal";
+import { assertShown, assertTaken, attach, attachedAs, unlessAborted } from "@reyn/journal/internal";
 import type { Seq } from "@reyn/wal";
 import { isReynError } from "@reyn/wal";
 import { stopReason } from "../../kernel/background.ts";
 import type { Kernel } from "../../kernel/feature.ts";
 import { asker } from "../../kernel/services.ts";
 import type { Session, SessionScope } from "../../kernel/session.ts";
+import { IMAGES } from "../../kernel/store.ts";
 import { assertTold } from "../../redaction/redact.ts";
-import { conversation, modelOf, promptText, turnLane } from "./conversation.ts";
+import { conversation, isPrompt, modelOf, promptText, turnLane } from "./conversation.ts";
 import type { TurnEvent } from "./events.ts";
 import { TURN, turnWork } from "./pieces.ts";
 import { turnInterrupted, userPrompt } from "./records.ts";
 import { runTurn } from "./turn.ts";
+
+/** A file that is given with a prompt: an image or a PDF, up to 3.75 MB. */
+export interface GivenFile {
+	/** For people: `shot.png`. What it is its bytes say. */
+	readonly name: string;
+	readonly bytes: Uint8Array;
+}
 
 export class Turns {
 	readonly #kernel: Kernel;
@@ -28,18 +36,26 @@ export class Turns {
 		this.#maxRounds = maxRounds;
 	}
 
-	/** Gives a prompt to a session; resolves with its turn once the prompt is durable. The same prompt as a cut turn resumes that turn. */
-	async prompt(given: string, scope: SessionScope): Promise<Seq> {
+	/**
+	 * Gives a prompt to a session; resolves with its turn once the prompt is durable. The same prompt as a cut turn resumes that turn.
+	 *
+	 * @throws JournalError `FILE_REFUSED`, before anything is recorded
+	 */
+	async prompt(given: string, scope: SessionScope, attached: readonly GivenFile[]): Promise<Seq> {
 		const { redact, sessions } = this.#kernel;
 		this.#kernel.assertOpen();
 		const text = redact?.(given) ?? given;
 		for (const name of [scope.agent, scope.session]) assertTold("the name of a session", name, redact?.(name));
+		const files = await this.#attach(attached, scope);
 		const session = await this.#kernel.beforeClose(sessions.ensure(scope));
 		if (text !== given) this.#emit({ type: "prompt_redacted", scope: session.scope });
-		const again = this.#cutTurn(session, text);
+		const again = this.#cutTurn(session, text, files);
 		if (again === undefined) {
 			const { seq, durable } = session.log.append(
-				userPrompt({ text, by: "person", model: this.#kernel.agent(session.scope).model.id }),
+				userPrompt({
+					...{ text, by: "person", model: this.#kernel.agent(session.scope).model.id },
+					...(files.length > 0 && { files }),
+				}),
 				session.scope,
 			);
 			this.#asked.add(seq);
@@ -82,9 +98,26 @@ export class Turns {
 	}
 
 	/** An open turn with this prompt that was cut: it is not one that was just asked for. */
-	#cutTurn({ view }: Session, text: string): Seq | undefined {
+	#cutTurn({ view }: Session, text: string, files: readonly AttachedFile[]): Seq | undefined {
 		const state = view.get(conversation);
-		return state.open.find((turn) => !this.#asked.has(turn) && promptText(state, turn) === text);
+		return state.open.find((turn) => !this.#asked.has(turn) && isPrompt(state, turn, text, files));
+	}
+
+	/**
+	 * Keeps what is given with a prompt, before the record that names it. What a cut turn has lost is there again then.
+	 *
+	 * @throws JournalError `FILE_REFUSED`, and nothing is kept
+	 */
+	async #attach(given: readonly GivenFile[], scope: SessionScope): Promise<readonly AttachedFile[]> {
+		if (given.length === 0) return [];
+		const { redact } = this.#kernel;
+		const { model } = this.#kernel.agent(scope);
+		const named = given.map(({ name, bytes }) => ({ name: redact?.(name) ?? name, bytes }));
+		const files = named.map(({ name, bytes }) => attachedAs(name, bytes));
+		for (const file of files) assertTaken(file, model);
+		assertShown(files);
+		const store = this.#kernel.blobs(IMAGES);
+		return Promise.all(named.map(({ name, bytes }) => attach(name, bytes, store)));
 	}
 
 	async #turn(session: Session, turn: Seq, signal: AbortSignal): Promise<"over" | "kept"> {
