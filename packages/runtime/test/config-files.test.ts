@@ -93,10 +93,14 @@ describe("a configuration file", () => {
 		"that is changed while a rewind is under way is so on the line that this leads to",
 		async () => {
 			const { runtime } = await begin();
+			const other = { agent: "default", session: "other" };
+			await runtime.prompt("hello", other);
+			await runtime.idle();
 			await runtime.config.write("a.yaml", "0");
 			const cut = runtime.wal.tip;
 			for (let n = 1; n <= 12; n++) {
-				const moving = runtime.checkout(n % 3 === 0 ? 0 : cut, "ada");
+				// One of another session is none of its business, and is waited for all the same.
+				const moving = runtime.checkout(n % 3 === 0 ? 2 : cut, "ada", n % 4 === 0 ? other : {});
 				for (let pause = n % 5; pause > 0; pause--) await new Promise((resolve) => setImmediate(resolve));
 				const writes = [runtime.config.write("a.yaml", `${n}`), runtime.config.write("b.yaml", `${n}`)];
 				await Promise.all([moving, ...writes]);
