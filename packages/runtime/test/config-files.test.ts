@@ -156,7 +156,7 @@ type Command =
 
 const types = [
 	...["write", "write", "edit", "edit", "edit", "say", "say"],
-	...["undo", "redo", "restart", "gc", "go", "go", "rewind", "rewind"],
+	...["undo", "undo", "redo", "redo", "restart", "gc", "go", "go", "rewind", "rewind"],
 ] as readonly Command["type"][];
 
 function draw(random: Random): Command {
@@ -172,7 +172,7 @@ function draw(random: Random): Command {
 	};
 }
 
-const runs = Number(process.env.REYN_RUNS ?? sample(5, 200));
+const runs = Number(process.env.REYN_RUNS ?? sample(8, 200));
 
 test.skipIf(overSqlite)("after any history is what a model has copied", { timeout: 60_000 + runs * 4000 }, async () => {
 	const met = { undo: 0, redo: 0, moved: 0, changed: 0 };
