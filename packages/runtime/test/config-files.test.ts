@@ -93,10 +93,14 @@ describe("a configuration file", () => {
 		"that is changed while a rewind is under way is so on the line that this leads to",
 		async () => {
 			const { runtime } = await begin();
+			const other = { agent: "default", session: "other" };
+			await runtime.prompt("hello", other);
+			await runtime.idle();
 			await runtime.config.write("a.yaml", "0");
 			const cut = runtime.wal.tip;
 			for (let n = 1; n <= 12; n++) {
-				const moving = runtime.checkout(n % 3 === 0 ? 0 : cut, "ada");
+				// One of another session is none of its business, and is waited for all the same.
+				const moving = runtime.checkout(n % 3 === 0 ? 2 : cut, "ada", n % 4 === 0 ? other : {});
 				for (let pause = n % 5; pause > 0; pause--) await new Promise((resolve) => setImmediate(resolve));
 				const writes = [runtime.config.write("a.yaml", `${n}`), runtime.config.write("b.yaml", `${n}`)];
 				await Promise.all([moving, ...writes]);
@@ -152,7 +156,7 @@ type Command =
 
 const types = [
 	...["write", "write", "edit", "edit", "edit", "say", "say"],
-	...["undo", "redo", "restart", "gc", "go", "go", "rewind", "rewind"],
+	...["undo", "undo", "redo", "redo", "restart", "gc", "go", "go", "rewind", "rewind"],
 ] as readonly Command["type"][];
 
 function draw(random: Random): Command {
@@ -275,7 +279,7 @@ describe("where its process died", () => {
 		async () => {
 			const { state } = project;
 			let met = 0;
-			for (let life = 1; life <= sample(4, 60); life++) {
+			for (let life = 1; life <= sample(3, 60); life++) {
 				const process = startSource(join(import.meta.dirname, "config-child.ts"), [state, String(life * 7919)]);
 				await process.line("open");
 				for (let n = 1; n <= life % 4; n++) await process.line((line) => line.startsWith("{"), n);
@@ -291,7 +295,7 @@ describe("where its process died", () => {
 				expect(runtime.config.files()).toEqual(states.at(-1));
 				await runtime.close();
 			}
-			expect(met).toBeGreaterThan(3);
+			expect(met).toBeGreaterThan(2);
 		},
 		300_000,
 	);

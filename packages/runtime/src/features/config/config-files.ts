@@ -38,7 +38,7 @@ export class ConfigFiles implements FeatureHost {
 	}
 
 	/**
-	 * Changes a file, or removes it (null): the record is durable before the file is touched. A rewind that is under way is waited for.
+	 * Changes a file, or removes it (null): the record is durable before the file is touched. A rewind that is under way, of whatever session, is waited for.
 	 * Where the process dies in between, the next start finishes it.
 	 *
 	 * @param path in the directory, such as `settings.yaml`
@@ -52,7 +52,7 @@ export class ConfigFiles implements FeatureHost {
 		if (!generations) throw new RuntimeError("RUNTIME_STORE", "this store has no directory for configuration files");
 		for (const text of [path, content ?? ""]) assertTold(path, text, redact?.(text));
 		for (;;) {
-			await this.#kernel.beforeClose(sessions.rewound(mainSession));
+			await this.#kernel.beforeClose(Promise.resolve(sessions.rewinding));
 			const isDone = await this.#kernel.toItsEnd(() =>
 				this.#inTurn(async () => {
 					// One that has begun since brings the files where it goes, and needs this turn for it.
