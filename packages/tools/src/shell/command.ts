@@ -3,14 +3,14 @@ import { isUtf8 } from "node:buffer";
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
-import { mkdir, open, readdir, readFile, rename, rm } from "node:fs/promises";
+import { constants, copyFile, link, mkdir, open, readdir, readFile, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { codeOf } from "@reyn/wal";
 import { z } from "zod";
 import { ToolError } from "../errors.ts";
-import { OUTPUT, RUNNER, type RunnerRecord, type Spec, STATUS, type Status } from "./files.ts";
+import { OUTPUT, RUNNER, type RunnerRecord, type Spec, STATUS, type Status, withoutLinks } from "./files.ts";
 
 const statusSchema = z.object({
 	code: z.int().exactOptional(),
@@ -38,7 +38,7 @@ const [MOST_HEAD, MOST_TAIL] = [24 * 1024, 8 * 1024];
 const LOOK_MS = 50;
 
 /** So often it is looked for who runs a command, where that is being written, or cannot be read. */
-const MOST_LOOKS = 100;
+const MOST_LOOKS = 20;
 
 const isSource = import.meta.url.endsWith(".ts");
 
@@ -115,7 +115,7 @@ export async function findCommand(
 			if (runner === undefined) {
 				// Nobody runs it now, and from here on nobody can.
 				if (await claim(directory)) return "never";
-				// Who has made the record may have died in the midst of it, or it is damaged.
+				// It is damaged, or was not made at once.
 				if (looks >= MOST_LOOKS) return "unknown";
 				await pause(LOOK_MS, undefined, { signal });
 				continue;
@@ -185,15 +185,19 @@ function redactedBytes(bytes: Buffer, redact: Redact): Buffer | undefined {
 }
 
 async function replace(path: string, bytes: Buffer): Promise<void> {
-	const file = await open(`${path}.tmp`, "w", 0o600);
+	await writeSynced(`${path}.tmp`, bytes);
+	await rename(`${path}.tmp`, path);
+	await syncDirectory(dirname(path));
+}
+
+async function writeSynced(path: string, bytes: Buffer): Promise<void> {
+	const file = await open(path, "w", 0o600);
 	try {
 		await file.writeFile(bytes);
 		await file.sync();
 	} finally {
 		await file.close();
 	}
-	await rename(`${path}.tmp`, path);
-	await syncDirectory(dirname(path));
 }
 
 function unlessMissing(error: unknown): undefined {
@@ -216,20 +220,28 @@ async function readJson<T>(path: string, schema: z.ZodType<T>): Promise<T | unde
 	}
 }
 
-/** Makes sure that nobody runs it any more. @returns false: somebody was first */
+/** Makes sure that nobody runs it any more: whole at once, since this process may die in the midst of it too. @returns false: somebody was first */
 async function claim(directory: string): Promise<boolean> {
+	const path = join(directory, RUNNER);
+	const whole = `${path}.${randomBytes(3).toString("hex")}.tmp`;
+	await writeSynced(whole, Buffer.from(JSON.stringify({ pid: 0, start: "" } satisfies RunnerRecord)));
 	try {
-		const file = await open(join(directory, RUNNER), "wx", 0o600);
-		await file.writeFile(JSON.stringify({ pid: 0, start: "" } satisfies RunnerRecord));
-		await file.sync();
-		await file.close();
+		// Some file systems have no second names.
+		await link(whole, path).catch((error: unknown) => {
+			if (!isWithoutLinks(error)) throw error;
+			return copyFile(whole, path, constants.COPYFILE_EXCL);
+		});
 		await syncDirectory(directory);
 		return true;
 	} catch (error) {
 		if (codeOf(error) === "EEXIST") return false;
 		throw error;
+	} finally {
+		await rm(whole, { force: true });
 	}
 }
+
+const isWithoutLinks = (error: unknown): boolean => withoutLinks.includes(codeOf(error) ?? "");
 
 /** Is it still the process that was recorded, and not another one of its number? */
 async function isSame({ pid, start }: RunnerRecord): Promise<boolean> {

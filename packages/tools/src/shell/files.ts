@@ -1,4 +1,4 @@
-/** What lies in the directory of one command: who runs it, what it has printed, how it has ended. It imports nothing but types. */
+/** What lies in the directory of one command: who runs it, what it has printed, how it has ended. It imports nothing. */
 
 /** Who runs it, made once: by its process before the command begins, or by who makes sure that it never does. */
 export const RUNNER = "runner.json";
@@ -35,3 +35,6 @@ export interface Status {
 	/** The end of what it has printed, in base64, where not all of it was kept. */
 	readonly end?: string;
 }
+
+/** Errors of file systems that have no second names. */
+export const withoutLinks: readonly string[] = ["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS"];

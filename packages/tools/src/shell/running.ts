@@ -1,8 +1,20 @@
 /** One command, seen from who runs it: who that is is recorded before it begins, and how it has ended after that. */
 import { type ChildProcess, spawn } from "node:child_process";
-import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeFileSync, writeSync } from "node:fs";
+import {
+	closeSync,
+	constants,
+	copyFileSync,
+	fsyncSync,
+	linkSync,
+	openSync,
+	readFileSync,
+	renameSync,
+	rmSync,
+	writeFileSync,
+	writeSync,
+} from "node:fs";
 import { join } from "node:path";
-import { OUTPUT, RUNNER, type RunnerRecord, type Spec, STATUS, type Status } from "./files.ts";
+import { OUTPUT, RUNNER, type RunnerRecord, type Spec, STATUS, type Status, withoutLinks } from "./files.ts";
 
 /** So much of what a command prints is kept, in bytes; of what comes behind it, the end. */
 const MOST_KEPT = 8 * 1024 * 1024;
@@ -23,7 +35,15 @@ const DRAIN_MS = 1000;
  */
 export function begin(directory: string, spec: Spec, ended: () => void): () => void {
 	const record: RunnerRecord = { pid: process.pid, start: startOf(process.pid) ?? "" };
-	write(join(directory, RUNNER), "wx", JSON.stringify(record));
+	const path = join(directory, RUNNER);
+	// Whole at once: half a record says nothing to anybody.
+	const whole = `${path}.${process.pid}.tmp`;
+	write(whole, JSON.stringify(record));
+	try {
+		placeNew(whole, path);
+	} finally {
+		rmSync(whole, { force: true });
+	}
 	syncDirectory(directory);
 	const running = new Running(directory, spec, ended);
 	running.run();
@@ -108,7 +128,7 @@ class Running {
 			...(this.#end.length > 0 && { end: this.#end.toString("base64") }),
 		};
 		const path = join(this.#directory, STATUS);
-		write(`${path}.tmp`, "w", JSON.stringify(status));
+		write(`${path}.tmp`, JSON.stringify(status));
 		renameSync(`${path}.tmp`, path);
 		syncDirectory(this.#directory);
 		closeSync(this.#output);
@@ -116,8 +136,18 @@ class Running {
 	}
 }
 
-function write(path: string, flags: "wx" | "w", text: string): void {
-	const file = openSync(path, flags, 0o600);
+/** Fails where something of the name is there. */
+function placeNew(whole: string, path: string): void {
+	try {
+		linkSync(whole, path);
+	} catch (error) {
+		if (!withoutLinks.includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
+		copyFileSync(whole, path, constants.COPYFILE_EXCL);
+	}
+}
+
+function write(path: string, text: string): void {
+	const file = openSync(path, "w", 0o600);
 	try {
 		writeFileSync(file, text);
 		fsyncSync(file);

@@ -171,7 +171,7 @@ const lives = new AsyncLocalStorage<Life>();
 /** What a dead process waits for: each by itself, so that nothing holds on to it. */
 const never = (): Promise<never> => new Promise<never>(() => {});
 
-const changes = ["link", "mkdir", "rename", "rm", "unlink"] as const;
+const changes = ["copyFile", "link", "mkdir", "rename", "rm", "unlink"] as const;
 const looks = ["lstat", "opendir", "readdir", "readFile", "realpath", "stat"] as const;
 const onHandles = ["chmod", "chown", "sync", "writeFile"] as const;
 
