@@ -12,11 +12,19 @@ export const filesIn = (message: Message): readonly AttachedFile[] => ("files" i
 /**
  * A request with the bytes of its files. One that is lost, or that the model does not take, is a line of text in its message.
  *
+ * @returns the request itself, at once, where it has no files
  * @throws JournalError `FILE_LOST` where it belongs to what a person asked last: an answer without it is to another question
  */
-export async function withBytes(request: ModelRequest, model: Taker, files?: BlobStore): Promise<ModelRequest> {
+export function withBytes(
+	request: ModelRequest,
+	model: Taker,
+	files?: BlobStore,
+): ModelRequest | Promise<ModelRequest> {
+	return request.messages.some((each) => filesIn(each).length > 0) ? loaded(request, model, files) : request;
+}
+
+async function loaded(request: ModelRequest, model: Taker, files?: BlobStore): Promise<ModelRequest> {
 	const { messages } = request;
-	if (messages.every((each) => filesIn(each).length === 0)) return request;
 	const last = messages.findLastIndex(({ role }) => role === "user");
 	const shown: Message[] = [];
 	for (const [at, message] of messages.entries()) shown.push(await shownOf(message, at === last, model, files));

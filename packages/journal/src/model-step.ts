@@ -80,11 +80,10 @@ export function askModel(
 		endedBy: (error, attempt) => (mayPass(error, policy) ? unavailable(lane, model, attempt, error) : error),
 		async call({ signal }) {
 			streamed = true;
-			return withBytes(asked, model, lane.files)
-				.then((shown) => readReply(model, shown, signal, tellUnread, onText))
-				.catch((thrown) => {
-					throw asError(readable(thrown));
-				});
+			const shown = withBytes(asked, model, lane.files);
+			return readReply(model, shown, signal, tellUnread, onText).catch((thrown) => {
+				throw asError(readable(thrown));
+			});
 		},
 	});
 	return reply.then((answer) => {
@@ -150,11 +149,13 @@ export const partSchema = z.discriminatedUnion("type", [
 
 async function readReply(
 	model: Model,
-	request: ModelRequest,
+	shown: ModelRequest | Promise<ModelRequest>,
 	signal: AbortSignal,
 	onUnread: (read: number, least: number) => void,
 	onText?: (delta: string) => void,
 ): Promise<Answer> {
+	// Calls begin in the order in which they are asked for: only one that reads files is behind others.
+	const request = shown instanceof Promise ? await shown : shown;
 	let text = "";
 	const toolCalls: ToolCall[] = [];
 	let usage: Usage | undefined;
