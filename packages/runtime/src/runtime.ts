@@ -30,6 +30,7 @@ import { undeliveredIn } from "./features/conversation/pieces.ts";
 import { INSTRUCTIONS } from "./features/conversation/turn.ts";
 import type { FileHistory } from "./features/files/file-history.ts";
 import { type BuiltIn, builtIn } from "./features/index.ts";
+import type { PermissionMode } from "./features/permission/decide.ts";
 import type { PermissionOptions, Permissions } from "./features/permission/permission-host.ts";
 import { planWork } from "./features/plan/pieces.ts";
 import type { StepOfPlan } from "./features/plan/plan-host.ts";
@@ -449,6 +450,22 @@ export class Runtime implements AsyncDisposable {
 	/** What may be done without a question, what may not be done, and what people have granted. */
 	permissions(): Promise<Permissions> {
 		return this.#kernel.hostOf(this.#builtIn.permission).permissions();
+	}
+
+	/** What tools do without a question; undefined: every call is made. */
+	get permissionMode(): PermissionMode | undefined {
+		return this.#kernel.hostOf(this.#builtIn.permission).mode;
+	}
+
+	/**
+	 * Changes that for this process, from the next call on. What was asked already waits for its answer, and is denied where the mode
+	 * denies it then. Tools are those that the runtime was opened with.
+	 *
+	 * @throws RuntimeError `RUNTIME_PERMISSIONS`
+	 */
+	changePermissionMode(mode: PermissionMode): void {
+		this.#kernel.assertOpen();
+		this.#kernel.hostOf(this.#builtIn.permission).change(mode);
 	}
 
 	/**

@@ -172,7 +172,6 @@ async function begin(runtime: Runtime, face: Face, plans: () => readonly PlanCar
 	const { globals, restore, version, scope } = opened;
 	const restored = runtime.restored();
 	const waiting = waitingLines(await recordedPlans(runtime, []), runtime.questions());
-	const { mode = "ask" } = await runtime.permissions();
 	const model = await modelOf(globals);
 	const hint = await hintOf(globals);
 	const found = [...restoredLines(restored, slash), ...waiting, ...(hint === undefined ? [] : [hint])];
@@ -199,7 +198,7 @@ async function begin(runtime: Runtime, face: Face, plans: () => readonly PlanCar
 	const kept = !restore && found.length > 0 ? ["--no-restore: it stays as it is until the next start"] : [];
 	face.begin(
 		{
-			status: () => ({ ...statusOf(runtime, plans(), scope), ...(mode !== "ask" && { mode }) }),
+			status: () => statusOf(runtime, plans(), scope),
 			interrupt: async () => isThere() && runtime.interrupt(scope),
 		},
 		[...lines, ...kept],
@@ -211,9 +210,11 @@ async function begin(runtime: Runtime, face: Face, plans: () => readonly PlanCar
 
 function statusOf(runtime: Runtime, plans: readonly PlanCard[], { session }: SessionScope): Status {
 	const plan = plans.at(-1);
+	const { permissionMode: mode = "ask" } = runtime;
 	return {
 		session,
 		tip: runtime.wal.tip,
+		...(mode !== "ask" && { mode }),
 		...(plan ? { plan: { done: plan.done, size: plan.steps.length } } : {}),
 		tokens: runtime.meter.paid.tokens,
 		cost: runtime.meter.paid.cost,
