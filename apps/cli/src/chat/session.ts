@@ -6,6 +6,7 @@ import { scopeText } from "@reyn/operator";
 import { clean } from "@reyn/operator/text";
 import { mainSession, type Runtime, type RuntimeEvent, redactSecrets, type SessionScope } from "@reyn/runtime";
 import { assertGoesOn, assertReady, type Globals, hintOf, modelOf, openForWork, stateOf } from "../context.ts";
+import { costTogether } from "../cost.ts";
 import { restoredLines } from "../event-lines.ts";
 import { CliError, exitCodeOf } from "../exit-code.ts";
 import { bySignal, exitCodes } from "../exit-codes.ts";
@@ -18,6 +19,7 @@ import { type PlanCard, startLines, toldPlans, waitingLines } from "./cards.ts";
 import { commands, recordedPlans, runCommand, sayEnd } from "./commands.ts";
 import type { Face } from "./face.ts";
 import { SentBefore } from "./history.ts";
+import { type Paid, paidBefore } from "./paid-before.ts";
 import { Plain } from "./plain.ts";
 import { askInChat } from "./question-card.ts";
 import type { Status } from "./state.ts";
@@ -195,10 +197,12 @@ async function begin(runtime: Runtime, face: Face, plans: () => readonly PlanCar
 		exchange: asked && { asked: asked.text, answered: answered && "text" in answered ? answered.text : undefined },
 		found,
 	});
+	const goesOn = restored.turns.find((each) => restore && scopeText(each.scope) === scopeText(scope));
+	const before = await paidBefore(runtime, goesOn?.turn);
 	const kept = !restore && found.length > 0 ? ["--no-restore: it stays as it is until the next start"] : [];
 	face.begin(
 		{
-			status: () => statusOf(runtime, plans(), scope),
+			status: () => statusOf(runtime, plans(), scope, before),
 			interrupt: async () => isThere() && runtime.interrupt(scope),
 		},
 		[...lines, ...kept],
@@ -208,16 +212,17 @@ async function begin(runtime: Runtime, face: Face, plans: () => readonly PlanCar
 	face.ready();
 }
 
-function statusOf(runtime: Runtime, plans: readonly PlanCard[], { session }: SessionScope): Status {
+function statusOf(runtime: Runtime, plans: readonly PlanCard[], { session }: SessionScope, before: Paid): Status {
 	const plan = plans.at(-1);
-	const { permissionMode: mode = "ask" } = runtime;
+	const { permissionMode: mode = "ask", meter } = runtime;
+	const { paid } = meter;
 	return {
 		session,
 		tip: runtime.wal.tip,
 		...(mode !== "ask" && { mode }),
 		...(plan ? { plan: { done: plan.done, size: plan.steps.length } } : {}),
-		tokens: runtime.meter.paid.tokens,
-		cost: runtime.meter.paid.cost,
+		tokens: before.tokens + paid.tokens,
+		cost: costTogether(before.cost, paid.cost),
 	};
 }
 
