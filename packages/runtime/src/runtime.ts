@@ -17,6 +17,7 @@ import type { View } from "@reyn/snapshot";
 import type { Checkout, StateDiff, StepOptions, Stepped, Timeline } from "@reyn/timetravel";
 import type { Clock, Draft, Ids, Scope, Seq, Timers, TornTail, Wal } from "@reyn/wal";
 import type { RuntimeEvent } from "./events.ts";
+import type { SpentOnWork } from "./features/budget/budget-host.ts";
 import type { BudgetOptions } from "./features/budget/options.ts";
 import {
 	type ConversationState,
@@ -294,6 +295,16 @@ export class Runtime implements AsyncDisposable {
 	/** What models cost, as the runtime was told. */
 	get prices(): Prices {
 		return this.#kernel.hostOf(this.#builtIn.budget).prices;
+	}
+
+	/**
+	 * What a work of a session has cost, whatever process worked on it, on all lines of history: of the newest 32 days on which something
+	 * was spent in the session.
+	 *
+	 * @param work as lanes begin: `turn/12`, `plan/p20`
+	 */
+	spentOn(scope: SessionScope, work: string): Promise<SpentOnWork> {
+		return this.#kernel.hostOf(this.#builtIn.budget).spentOn(scope, work);
 	}
 
 	/**

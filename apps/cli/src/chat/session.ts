@@ -4,7 +4,14 @@ import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import { scopeText } from "@reyn/operator";
 import { clean } from "@reyn/operator/text";
-import { mainSession, type Runtime, type RuntimeEvent, redactSecrets, type SessionScope } from "@reyn/runtime";
+import {
+	mainSession,
+	type Runtime,
+	type RuntimeEvent,
+	redactSecrets,
+	type SessionScope,
+	type SpentOnWork,
+} from "@reyn/runtime";
 import { assertGoesOn, assertReady, type Globals, hintOf, modelOf, openForWork, stateOf } from "../context.ts";
 import { costTogether } from "../cost.ts";
 import { restoredLines } from "../event-lines.ts";
@@ -19,7 +26,6 @@ import { type PlanCard, startLines, toldPlans, waitingLines } from "./cards.ts";
 import { commands, recordedPlans, runCommand, sayEnd } from "./commands.ts";
 import type { Face } from "./face.ts";
 import { SentBefore } from "./history.ts";
-import { type Paid, paidBefore } from "./paid-before.ts";
 import { Plain } from "./plain.ts";
 import { askInChat } from "./question-card.ts";
 import type { Status } from "./state.ts";
@@ -198,7 +204,7 @@ async function begin(runtime: Runtime, face: Face, plans: () => readonly PlanCar
 		found,
 	});
 	const goesOn = restored.turns.find((each) => restore && scopeText(each.scope) === scopeText(scope));
-	const before = await paidBefore(runtime, goesOn?.turn);
+	const before = goesOn ? await runtime.spentOn(scope, `turn/${goesOn.turn}`) : NOTHING;
 	const kept = !restore && found.length > 0 ? ["--no-restore: it stays as it is until the next start"] : [];
 	face.begin(
 		{
@@ -212,7 +218,15 @@ async function begin(runtime: Runtime, face: Face, plans: () => readonly PlanCar
 	face.ready();
 }
 
-function statusOf(runtime: Runtime, plans: readonly PlanCard[], { session }: SessionScope, before: Paid): Status {
+const NOTHING: SpentOnWork = { tokens: 0, cost: { usd: "0", unknown: 0 } };
+
+/** @param before what the turn that goes on had cost before this process */
+function statusOf(
+	runtime: Runtime,
+	plans: readonly PlanCard[],
+	{ session }: SessionScope,
+	before: SpentOnWork,
+): Status {
 	const plan = plans.at(-1);
 	const { permissionMode: mode = "ask", meter } = runtime;
 	const { paid } = meter;
