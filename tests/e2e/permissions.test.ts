@@ -179,7 +179,11 @@ test("a budget that is reached off a terminal leaves the turn open, and each ans
 	expect((await run("answer", String(edit.seq), "no")).stderr).toMatch(
 		new RegExp(`#${edit.seq} is answered already: once, at #\\d+; open are none`),
 	);
-	expect((await run("answer", "1", "no")).stderr).toContain("nobody asks #1 now; open are none");
+	for (const seq of ["1", "9999"])
+		expect(await run("answer", seq, "no")).toMatchObject({
+			code: 3,
+			stderr: expect.stringContaining(`nobody asks #${seq} now; open are none`),
+		});
 });
 
 test("an answer from beside a process that works returns once more is asked there, and says what", async () => {
