@@ -109,7 +109,9 @@ describe.skipIf(typeof noTerminal === "string")("what came while a person looked
 				),
 			);
 			expect(await records()).toEqual(before);
-			expect(await confirmed([verb], async () => {}, 0)).toMatch(new RegExp(`done: ${verb} the `));
+			expect(await confirmed([verb], async () => {}, 0)).toMatch(
+				new RegExp(`${verb === "undo" ? "undone" : "taken back"}: the `),
+			);
 		},
 	);
 
@@ -160,7 +162,7 @@ test("chat takes moves back and makes them again", async () => {
 	// The first that failed had nothing to redo, and whoever wrote the lines hears of it.
 	expect(ended.code, ended.stderr).toBe(3);
 	expect(ended.stdout).toMatch(
-		/done: a reset at #(\d+)[\s\S]*done: undo the rewind to #\d+ \(both\) by user, \d+ records \(#\1,[\s\S]*done: redo the undo by user of the rewind to #\d+ \(both\) by user/,
+		/done: a reset at #(\d+)[\s\S]*undone: the rewind to #\d+ \(both\) by user, \d+ records \(#\1,[\s\S]*taken back: the undo by user of the rewind to #\d+ \(both\) by user/,
 	);
 	expect(ended.stdout).toMatch(/there is nothing to redo/);
 	expect(ended.stdout).toMatch(/nothing was changed: this is not a terminal/);

@@ -34,13 +34,20 @@ afterEach(async () => {
 afterAll(() => rm(root, { recursive: true, force: true }));
 
 function start(...args: readonly string[]): Killable {
+	return startWith(undefined, ...args);
+}
+
+function startWith(input: string | undefined, ...args: readonly string[]): Killable {
 	const env = {
 		NO_COLOR: "1",
 		OPENAI_API_KEY: "sk-canary-7f3a9c51d2e84b60",
 		OPENAI_BASE_URL: wire.url,
 		REYN_MODEL: "openai/gpt-x",
 	};
-	const started = startProcess([process.execPath, ...reyn, "--cwd", cwd, "--state", state, ...args], { env });
+	const started = startProcess([process.execPath, ...reyn, "--cwd", cwd, "--state", state, ...args], {
+		env,
+		...(input !== undefined && { input }),
+	});
 	open.push(started);
 	return started;
 }
@@ -172,7 +179,11 @@ test("a budget that is reached off a terminal leaves the turn open, and each ans
 	expect((await run("answer", String(edit.seq), "no")).stderr).toMatch(
 		new RegExp(`#${edit.seq} is answered already: once, at #\\d+; open are none`),
 	);
-	expect((await run("answer", "1", "no")).stderr).toContain("nobody asks #1 now; open are none");
+	for (const seq of ["1", "9999"])
+		expect(await run("answer", seq, "no")).toMatchObject({
+			code: 3,
+			stderr: expect.stringContaining(`nobody asks #${seq} now; open are none`),
+		});
 });
 
 test("an answer from beside a process that works returns once more is asked there, and says what", async () => {
@@ -222,6 +233,22 @@ test("a permission is not given in a mode that denies what it is for: the questi
 	expect(await json("questions")).toHaveLength(1);
 	expect(await run("answer", String(seq), "no: leave it", "--mode", "read-only")).toMatchObject({ code: 0 });
 	expect(await foxes()).toContain("by day");
+});
+
+test("/mode in a chat shows the mode, and changes it for the chat", async () => {
+	changes("day", "night");
+	const typed = ["/mode", "Mend it.", "/mode some", "/mode edits", "Mend it now.", ""].join("\n");
+	wire.replies.push({
+		calls: [{ id: "call_1", name: "edit", args: JSON.stringify({ path: "foxes.md", old: "day", new: "night" }) }],
+	});
+	const { stdout } = await startWith(typed, "chat").ended;
+	expect(stdout).toMatch(/^mode ask: what only looks is done, all else is asked about$/m);
+	expect(stdout).toContain("denied: write foxes.md: nobody is here who could allow it");
+	expect(stdout).toContain('/mode takes one of ask, edits, all, read-only; found "some"');
+	expect(stdout).toMatch(/^mode edits: files are read and changed, all else is asked about$/m);
+	expect(await foxes()).toContain("by night");
+	const kept = await startWith("/mode all\n", "chat", "--mode", "read-only").ended;
+	expect(kept.stdout).toMatch(/this chat was begun in read-only.*chat --mode all/);
 });
 
 test("what was said before tools were called is not said again by who goes on", async () => {

@@ -102,6 +102,9 @@ export const stateShape = z.object({
 	skills: list(z.object({ run: z.string(), status: z.string(), skill: z.string() })),
 });
 
+/** In US dollars, as a decimal number; `unknown` calls are not in it. */
+export const costShape = z.object({ usd: z.string(), unknown: seq });
+
 export const planShape = z.object({
 	scope: session,
 	plan: z.string(),
@@ -111,6 +114,8 @@ export const planShape = z.object({
 	size: seq,
 	calls: seq,
 	tokens: seq,
+	/** Of all that was paid for it, steps that are not over too. */
+	cost: costShape,
 });
 
 /** Of a step of a plan; `needs` are the ids of the steps whose results it takes. */

@@ -23,6 +23,7 @@ export {
 } from "@reyn/timetravel";
 export { type BlastRadius, blastRadius, type Extent, type Unfinished } from "./blast-radius.ts";
 export type { RuntimeEvent } from "./events.ts";
+export type { SpentOnWork } from "./features/budget/budget-host.ts";
 export type { BudgetLimit, BudgetOptions } from "./features/budget/options.ts";
 export { budgetExtended } from "./features/budget/records.ts";
 export type { ConfigFiles } from "./features/config/config-files.ts";

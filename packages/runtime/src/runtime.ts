@@ -17,6 +17,7 @@ import type { View } from "@reyn/snapshot";
 import type { Checkout, StateDiff, StepOptions, Stepped, Timeline } from "@reyn/timetravel";
 import type { Clock, Draft, Ids, Scope, Seq, Timers, TornTail, Wal } from "@reyn/wal";
 import type { RuntimeEvent } from "./events.ts";
+import type { SpentOnWork } from "./features/budget/budget-host.ts";
 import type { BudgetOptions } from "./features/budget/options.ts";
 import type { ConfigFiles } from "./features/config/config-files.ts";
 import {
@@ -32,6 +33,7 @@ import { INSTRUCTIONS } from "./features/conversation/turn.ts";
 import type { GivenFile } from "./features/conversation/turns.ts";
 import type { FileHistory } from "./features/files/file-history.ts";
 import { type BuiltIn, builtIn } from "./features/index.ts";
+import type { PermissionMode } from "./features/permission/decide.ts";
 import type { PermissionOptions, Permissions } from "./features/permission/permission-host.ts";
 import { planWork } from "./features/plan/pieces.ts";
 import type { PlanResume, StepOfPlan } from "./features/plan/plan-host.ts";
@@ -317,6 +319,16 @@ export class Runtime implements AsyncDisposable {
 	}
 
 	/**
+	 * What a work of a session has cost, whatever process worked on it, on all lines of history: of the newest 32 days on which something
+	 * was spent in the session.
+	 *
+	 * @param work as lanes begin: `turn/12`, `plan/p20`
+	 */
+	spentOn(scope: SessionScope, work: string): Promise<SpentOnWork> {
+		return this.#kernel.hostOf(this.#builtIn.budget).spentOn(scope, work);
+	}
+
+	/**
 	 * The events from a seq on, also for a reader: first those of records after it that count now, then new ones, in the order of the
 	 * log, each once. Events without a record, such as pieces of text, have no `seq` and come in the working process alone; a listener
 	 * that is more than 1,000 of them late loses the oldest, and gets `missed` with their number. The iterator ends with the signal, and
@@ -469,6 +481,22 @@ export class Runtime implements AsyncDisposable {
 	/** What may be done without a question, what may not be done, and what people have granted. */
 	permissions(): Promise<Permissions> {
 		return this.#kernel.hostOf(this.#builtIn.permission).permissions();
+	}
+
+	/** What tools do without a question; undefined: every call is made. */
+	get permissionMode(): PermissionMode | undefined {
+		return this.#kernel.hostOf(this.#builtIn.permission).mode;
+	}
+
+	/**
+	 * Changes that for this process, from the next call on. What was asked already waits for its answer, and is denied where the mode
+	 * denies it then. Tools are those that the runtime was opened with.
+	 *
+	 * @throws RuntimeError `RUNTIME_PERMISSIONS`
+	 */
+	changePermissionMode(mode: PermissionMode): void {
+		this.#kernel.assertOpen();
+		this.#kernel.hostOf(this.#builtIn.permission).change(mode);
 	}
 
 	/**

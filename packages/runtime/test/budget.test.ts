@@ -419,6 +419,24 @@ test("what a plan has spent is all that it ever did, on lines that were left too
 	await runtime.close();
 });
 
+test("what a work has cost is told in any process, of lines that were left too; without a price it is unknown", async () => {
+	const { runtime } = await opened({ prices });
+	await says(runtime, "one");
+	const [turn] = await seqsOf(runtime, "user_prompt");
+	await runtime.checkout(1, "ada");
+	await runtime.close();
+	const { runtime: next } = await opened({ prices });
+	expect(await next.spentOn(mainSession, `turn/${turn}`)).toEqual({
+		tokens: 11,
+		cost: { usd: "0.000012", unknown: 0 },
+	});
+	expect(await next.spentOn(mainSession, "turn/999")).toEqual({ tokens: 0, cost: { usd: "0", unknown: 0 } });
+	await next.close();
+	const { runtime: last } = await opened();
+	expect(await last.spentOn(mainSession, `turn/${turn}`)).toMatchObject({ cost: { usd: "0", unknown: 1 } });
+	await last.close();
+});
+
 test.each([
 	["budget.session.tokens", { budget: { session: { tokens: 0 } } }],
 	["budget.day.tokens", { budget: { day: { tokens: 1e13 } } }],

@@ -132,7 +132,11 @@ const runs: Readonly<Record<string, Run>> = {
 		begin: prompts("fail", "what was that?"),
 	},
 	"turn-retries": { says: [busy(), [look], busy(), busy(), "at last"], begin: prompts("be patient") },
-	"turn-rounds": { says: Array.from({ length: 12 }, () => [look]), begin: prompts("look for ever") },
+	"turn-rounds": {
+		says: Array.from({ length: 12 }, () => [look]),
+		begin: prompts("look for ever"),
+		options: { ask: async () => "no", unanswered: "wait" },
+	},
 	"turn-plan-accepted": {
 		says: [{ text: "I make a plan", calls: [look, two] }, [look, pay], "a is done", "b is done", "it was so"],
 		begin: prompts("plan", "how was it?"),

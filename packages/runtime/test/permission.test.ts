@@ -439,6 +439,30 @@ test("what was refused is not done, the model is told why, and nobody is asked a
 	await runtime.close();
 });
 
+test("a mode that is changed holds from the next call on; what was asked before is denied where the mode denies it", async () => {
+	const { runtime } = await opened();
+	expect(runtime.permissionMode).toBe("ask");
+	expect(() => runtime.changePermissionMode("some" as never)).toThrow(
+		expect.objectContaining({ code: "RUNTIME_PERMISSIONS" }),
+	);
+	await runtime.prompt("change it");
+	const { seq } = await asked(runtime);
+	runtime.changePermissionMode("read-only");
+	await runtime.answer(seq, "always", "ada");
+	await runtime.idle();
+	expect(replies(runtime).at(-1)).toMatch(/^told: ERROR: denied: write src.parser.ts: what is here is only looked at/);
+	expect([await read("src/parser.ts"), await runtime.permissions()]).toMatchObject([
+		expect.stringContaining("Reads"),
+		{ mode: "read-only", grants: [] },
+	]);
+	runtime.changePermissionMode("edits");
+	await runtime.prompt("change it now");
+	await runtime.idle();
+	expect(await read("src/parser.ts")).toContain("Parses");
+	expect(runtime.questions()).toEqual([]);
+	await runtime.close();
+});
+
 test("nobody is asked about a call that cannot be made", async () => {
 	const { runtime } = await opened({ model: editing("gone.ts") });
 	await runtime.prompt("change it");

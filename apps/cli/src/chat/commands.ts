@@ -20,18 +20,20 @@ import {
 	type ConversationItem,
 	layoutOf,
 	messagesBefore,
+	permissionModes,
 	type Runtime,
 	type ScriptEvent,
 	type SessionScope,
 	type StateDiff,
 } from "@reyn/runtime";
-import { type Globals, modelOf, readsOf, told } from "../context.ts";
+import { permissionsOf } from "../config/options.ts";
+import { configured, type Globals, modelOf, readsOf, told } from "../context.ts";
 import { meterLine } from "../event-lines.ts";
 import { CliError } from "../exit-code.ts";
 import { writeNew } from "../new-file.ts";
 import type { Line } from "../print.ts";
 import { readSlash, type Slashed, usage } from "../slash.ts";
-import { slash } from "../suggest.ts";
+import { reyn, slash } from "../suggest.ts";
 import { readTyped } from "../typed.ts";
 import { ageOf, type PlanCard, planLines, recordedPlan } from "./cards.ts";
 import { changeLines } from "./changes.ts";
@@ -65,6 +67,7 @@ const own: readonly OwnCommand[] = [
 		summary: "model calls: replayed free, and paid",
 		run: ({ runtime, face }) => face.say([meterLine(runtime.meter)]),
 	},
+	{ name: "mode", summary: "what tools do without a question; /mode edits changes it", takesWords: true, run: mode },
 	{ name: "context", summary: "what the model is told before the conversation, and how long it all is", run: context },
 	{
 		name: "export",
@@ -91,6 +94,26 @@ export const commands: readonly Offered[] = [
 async function openUi({ globals, face }: At): Promise<void> {
 	const { beginPage } = await import("./page.ts");
 	face.say([await beginPage(globals), "for one browser, within a minute; /ui gives another address"]);
+}
+
+/** Shows it, or changes it until the chat ends. */
+async function mode({ runtime, face, globals }: At, words: string): Promise<void> {
+	const permissions = verbs.find(({ name }) => name === "permissions") as ReadVerb;
+	const saying = async () => permissions.lines(await permissions.read(runtime, {}), slash, {}).slice(0, 1);
+	if (words === "")
+		return face.say([...(await saying()), `changed until you leave by: /mode ${permissionModes.join("|")}`]);
+	const next = permissionModes.find((each) => each === words);
+	if (!next) throw new CliError("CLI_USAGE", `/mode takes one of ${permissionModes.join(", ")}; found "${words}"`);
+	const begun = permissionsOf((await configured(globals)).config, globals.mode).mode;
+	if (begun === "read-only" && next !== begun)
+		throw new CliError(
+			"CLI_REFUSED",
+			`this chat was begun in read-only, without the tools that change something; leave, and begin with: ${reyn`chat --mode ${next}`}`,
+		);
+	runtime.changePermissionMode(next);
+	const asked = runtime.questions().filter(({ choices }) => choices?.includes("once"));
+	const then = next === "read-only" ? "is denied, however it is answered" : "waits for its answer";
+	face.say([...(await saying()), ...asked.map(({ seq }) => `#${seq}, asked before, ${then}`)]);
 }
 
 const NOT_TOUCHED = "Files in your workspace are not touched.";

@@ -2,6 +2,7 @@
 
 import { asLine } from "@reyn/operator/text";
 import type { BackgroundMessage, RuntimeEvent } from "@reyn/runtime";
+import type { Scope } from "@reyn/wal";
 import { eventLines, isUnfinished, messageText } from "../event-lines.ts";
 import { drawn, hasColour, coloured as inColour, type Line, terminal } from "../print.ts";
 import { slash } from "../suggest.ts";
@@ -105,6 +106,12 @@ export class Live implements Face {
 				break;
 			case "tool":
 				this.#step({ kind: "began", at });
+				break;
+			case "question":
+				if (event.from.kind === "turn" && this.#isHere(event)) this.#step({ kind: "asks", at });
+				break;
+			case "answered":
+				if (this.#isHere(event)) this.#step({ kind: "answered", at });
 		}
 		const failed = errorLine(event);
 		const lines =
@@ -116,6 +123,10 @@ export class Live implements Face {
 		if (isUnfinished(event) && event.type !== "turn_end" && !this.#isClosed)
 			this.say(["go on with /resume, or ask on"]);
 		this.#drawSoon();
+	}
+
+	#isHere({ scope }: { readonly scope: Scope }): boolean {
+		return this.#behind !== undefined && scope.session === this.#behind.status().session;
 	}
 
 	message(message: BackgroundMessage): Promise<void> {

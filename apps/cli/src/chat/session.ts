@@ -4,9 +4,17 @@ import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import { scopeText } from "@reyn/operator";
 import { clean } from "@reyn/operator/text";
-import { mainSession, type Runtime, type RuntimeEvent, redactSecrets, type SessionScope } from "@reyn/runtime";
+import {
+	mainSession,
+	type Runtime,
+	type RuntimeEvent,
+	redactSecrets,
+	type SessionScope,
+	type SpentOnWork,
+} from "@reyn/runtime";
 import { namedIn, readAttached } from "../attached.ts";
 import { assertGoesOn, assertReady, type Globals, hintOf, modelOf, openForWork, stateOf } from "../context.ts";
+import { costTogether } from "../cost.ts";
 import { restoredLines } from "../event-lines.ts";
 import { CliError, exitCodeOf } from "../exit-code.ts";
 import { bySignal, exitCodes } from "../exit-codes.ts";
@@ -177,7 +185,6 @@ async function begin(runtime: Runtime, face: Face, plans: () => readonly PlanCar
 	const { globals, restore, version, scope } = opened;
 	const restored = runtime.restored();
 	const waiting = waitingLines(await recordedPlans(runtime, []), runtime.questions());
-	const { mode = "ask" } = await runtime.permissions();
 	const model = await modelOf(globals);
 	const hint = await hintOf(globals);
 	const found = [...restoredLines(restored, slash), ...waiting, ...(hint === undefined ? [] : [hint])];
@@ -201,10 +208,12 @@ async function begin(runtime: Runtime, face: Face, plans: () => readonly PlanCar
 		exchange: asked && { asked: asked.text, answered: answered && "text" in answered ? answered.text : undefined },
 		found,
 	});
+	const goesOn = restored.turns.find((each) => restore && scopeText(each.scope) === scopeText(scope));
+	const before = goesOn ? await runtime.spentOn(scope, `turn/${goesOn.turn}`) : NOTHING;
 	const kept = !restore && found.length > 0 ? ["--no-restore: it stays as it is until the next start"] : [];
 	face.begin(
 		{
-			status: () => ({ ...statusOf(runtime, plans(), scope), ...(mode !== "ask" && { mode }) }),
+			status: () => statusOf(runtime, plans(), scope, before),
 			interrupt: async () => isThere() && runtime.interrupt(scope),
 		},
 		[...lines, ...kept],
@@ -214,14 +223,25 @@ async function begin(runtime: Runtime, face: Face, plans: () => readonly PlanCar
 	face.ready();
 }
 
-function statusOf(runtime: Runtime, plans: readonly PlanCard[], { session }: SessionScope): Status {
+const NOTHING: SpentOnWork = { tokens: 0, cost: { usd: "0", unknown: 0 } };
+
+/** @param before what the turn that goes on had cost before this process */
+function statusOf(
+	runtime: Runtime,
+	plans: readonly PlanCard[],
+	{ session }: SessionScope,
+	before: SpentOnWork,
+): Status {
 	const plan = plans.at(-1);
+	const { permissionMode: mode = "ask", meter } = runtime;
+	const { paid } = meter;
 	return {
 		session,
 		tip: runtime.wal.tip,
+		...(mode !== "ask" && { mode }),
 		...(plan ? { plan: { done: plan.done, size: plan.steps.length } } : {}),
-		tokens: runtime.meter.paid.tokens,
-		cost: runtime.meter.paid.cost,
+		tokens: before.tokens + paid.tokens,
+		cost: costTogether(before.cost, paid.cost),
 	};
 }
 

@@ -29,6 +29,8 @@ interface Turn {
 	readonly tokens: number;
 	readonly cost: Cost;
 	readonly isStopping: boolean;
+	/** It waits for a person, and does not work. */
+	readonly asksSince?: number | undefined;
 }
 
 export interface State {
@@ -66,6 +68,8 @@ export type ChatEvent =
 	| { readonly kind: "began"; readonly at: number }
 	| { readonly kind: "ended"; readonly isAnswered: boolean; readonly at: number }
 	| { readonly kind: "waits"; readonly why: string }
+	/** The turn asks a person; and it is answered. */
+	| { readonly kind: "asks" | "answered"; readonly at: number }
 	| { readonly kind: "status"; readonly status: Status }
 	| { readonly kind: "asked"; readonly dialog: Dialog }
 	/** What is asked needs no answer any more. */
@@ -130,6 +134,13 @@ export function step(state: State, event: ChatEvent, setting: Setting): Step {
 			return stepEnded(state, event, setting);
 		case "waits":
 			return [{ ...state, waits: event.why }, []];
+		case "asks":
+			return [
+				state.turn ? { ...state, turn: { ...state.turn, asksSince: state.turn.asksSince ?? event.at } } : state,
+				[],
+			];
+		case "answered":
+			return [state.turn ? { ...state, turn: workingAgain(state.turn, event.at) } : state, []];
 		case "status":
 			return [{ ...state, status: event.status }, []];
 		case "asked":
@@ -151,6 +162,13 @@ const turnOf = ({ turn, status }: State, at: number): Turn =>
 		cost: status?.cost ?? { usd: "0", unknown: 0 },
 		isStopping: false,
 	};
+
+/** What a person took to answer is no time of work. */
+const workingAgain = (turn: Turn, at: number): Turn => ({
+	...turn,
+	since: turn.since + at - (turn.asksSince ?? at),
+	asksSince: undefined,
+});
 
 const show = (rows: readonly string[]): readonly Effect[] => (rows.length > 0 ? [{ kind: "show", rows }] : []);
 

@@ -62,12 +62,13 @@ function busyRows(
 ): readonly string[] {
 	const rows: string[] = [];
 	if (turn) {
-		const seconds = Math.floor((now - turn.since) / 1000);
+		const seconds = Math.floor(((turn.asksSince ?? now) - turn.since) / 1000);
 		const paid = (status?.tokens ?? 0) - turn.tokens;
 		const cost = status ? costBehind(costSince(turn.cost, status.cost), " · ") : "";
 		const tokens = paid > 0 ? ` · ${paid} tokens${cost}` : "";
 		const picture = SPINNER[Math.floor(now / TURN_OF_SPINNER) % SPINNER.length];
-		rows.push(`${picture} ${seconds} s${tokens} · ${turn.isStopping ? "stopping …" : "Esc stops"}`);
+		const asks = turn.asksSince === undefined ? "" : " · waits for your answer";
+		rows.push(`${picture} ${seconds} s${tokens}${asks} · ${turn.isStopping ? "stopping …" : "Esc stops"}`);
 	}
 	if (waits !== undefined) rows.push(look.red(cut(waits, columns)));
 	const seen = queue.slice(-MOST_WAITING);

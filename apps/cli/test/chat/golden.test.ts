@@ -152,3 +152,16 @@ test("without colours it is the same screen", async () => {
 	expect(rich.written).toContain("\x1b[1m");
 	expect(rich.written).toContain("\x1b[35mexport\x1b[39m");
 });
+
+test("what a person takes to answer is no time of work", async () => {
+	const rig = asked(80, 24);
+	const busy = async () => (await rig.seen()).split("\n").find((row) => / s · /.test(row));
+	rig.tell({ kind: "asks", at: 12_300 });
+	rig.now = 600_000;
+	rig.tell({ kind: "status", status: { session: "main", tip: 220, tokens: 840, cost: { usd: "0", unknown: 0 } } });
+	expect(await busy()).toMatch(/ 12 s · .*waits for your answer · Esc stops/);
+	rig.tell({ kind: "answered", at: 600_000 });
+	rig.now = 603_000;
+	rig.tell({ kind: "status", status: { session: "main", tip: 221, tokens: 840, cost: { usd: "0", unknown: 0 } } });
+	expect(await busy()).toMatch(/ 15 s · (?!.*waits)/);
+});

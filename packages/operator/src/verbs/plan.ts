@@ -1,6 +1,7 @@
 /** `plan list | show | discard | resume`: plans that are in flight. */
+import { costInWords } from "@reyn/journal";
 import { planAborted } from "@reyn/plan";
-import type { StepOfPlan } from "@reyn/runtime";
+import type { Runtime, StepOfPlan } from "@reyn/runtime";
 import { z } from "zod";
 import { OperatorError } from "../errors.ts";
 import { option, word } from "../param.ts";
@@ -16,12 +17,27 @@ export const planList = readVerb({
 	params: {},
 	example: "",
 	result: list(planShape),
-	read: async (runtime) => runtime.restored().plans,
+	read: (runtime) => Promise.all(runtime.restored().plans.map((each) => withCost(runtime, each))),
 	lines: (found) => (found.length > 0 ? planLines(found) : ["no plan is in flight"]),
 });
 
 export const planLines = (all: readonly z.infer<typeof planShape>[]): readonly string[] =>
-	all.map(({ plan, status, finished, size, goal }) => `${plan}  ${status}  ${finished}/${size}  ${oneLine(goal, 70)}`);
+	all.map(
+		({ plan, status, finished, size, cost, goal }) =>
+			`${plan}  ${status}  ${finished}/${size}${costText(cost)}  ${oneLine(goal, 70)}`,
+	);
+
+type Plan = Omit<z.infer<typeof planShape>, "cost">;
+
+/** With all that was paid for it, of steps that are not over too. */
+export const withCost = async (runtime: Runtime, plan: Plan): Promise<z.infer<typeof planShape>> => ({
+	...plan,
+	cost: (await runtime.spentOn(plan.scope, `plan/${plan.plan}`)).cost,
+});
+
+/** Of what costs nothing, nothing. */
+const costText = (cost: z.infer<typeof planShape>["cost"]): string =>
+	cost.usd === "0" && cost.unknown === 0 ? "" : `, ${costInWords(cost)}`;
 
 export const planShow = readVerb({
 	name: "plan show",
@@ -34,10 +50,10 @@ export const planShow = readVerb({
 		const found = runtime.restored().plans.find(({ plan }) => plan === id);
 		// It may have ended while they were read.
 		if (!found) throw new OperatorError("OPERATOR_NOT_FOUND", `plan ${id} is over: its answer is in the conversation`);
-		return { ...found, steps: steps.map(stepOf) };
+		return { ...(await withCost(runtime, found)), steps: steps.map(stepOf) };
 	},
-	lines: ({ plan, status, goal, finished, size, tokens, steps }) => [
-		`${plan}  ${status}  ${finished}/${size}, ${tokens} tokens  ${oneLine(goal, 70)}`,
+	lines: ({ plan, status, goal, finished, size, tokens, cost, steps }) => [
+		`${plan}  ${status}  ${finished}/${size}, ${tokens} tokens${costText(cost)}  ${oneLine(goal, 70)}`,
 		...(steps.length === 0 ? ["its steps are lost: the file that had them is gone or changed"] : []),
 		...steps.map(({ id, status, attempt, needs, description, reason, tokens }) =>
 			[

@@ -62,7 +62,7 @@ export const answer = workVerb({
 
 /** Why nobody wants an answer. */
 async function whyClosed({ wal, timeline }: Runtime, question: Seq): Promise<string> {
-	const asked = await timeline.record(question);
+	const asked = question >= wal.first && question <= wal.tip ? await timeline.record(question) : undefined;
 	if (!asked || !questionAsked.is(asked)) return `nobody asks #${question} now`;
 	if (!timeline.lineage.isActive(asked)) return `a rewind has taken #${question} back`;
 	for await (const record of wal.read({ after: question }))

@@ -2,13 +2,12 @@
 import { costInWords } from "@reyn/journal";
 import { z } from "zod";
 import { choice } from "../param.ts";
-import { list, seq } from "../shapes.ts";
+import { costShape, list, seq } from "../shapes.ts";
 import { groupings, readSpend, type Spend, type Total, tokensIn } from "../spend.ts";
 import { oneLine } from "../text.ts";
 import { readVerb } from "../verb.ts";
 
 /** `usd`: dollars, as a decimal number; `unknown`: so many calls cost nobody knows what. */
-const costShape = z.object({ usd: z.string(), unknown: seq });
 /** `uncounted`: of so many calls the tokens are the least, since their provider did not count them. */
 const total = z.object({
 	...{ calls: seq, inputTokens: seq, outputTokens: seq, cost: costShape },

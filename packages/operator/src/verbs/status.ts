@@ -6,7 +6,7 @@ import { runLines } from "../lines/script.ts";
 import { list, planShape, questionShape, scriptRunShape, seq, session, skillRunShape } from "../shapes.ts";
 import { oneLine } from "../text.ts";
 import { readVerb } from "../verb.ts";
-import { planLines } from "./plan.ts";
+import { planLines, withCost } from "./plan.ts";
 import { skillLines, skillsOf } from "./skill.ts";
 
 export const status = readVerb({
@@ -23,7 +23,8 @@ export const status = readVerb({
 	}),
 	async read(runtime) {
 		const restored = runtime.restored();
-		const { turns, plans } = restored;
+		const { turns } = restored;
+		const plans = await Promise.all(restored.plans.map((each) => withCost(runtime, each)));
 		return {
 			...{ turns, plans },
 			skills: skillsOf(restored),

@@ -50,7 +50,7 @@ const stepVerb = (name: "undo" | "redo", summary: string) =>
 			return who === actor && (name === "undo" ? undoes : redoes) === move?.seq;
 		},
 		lines: ({ hash, paused }, say, { move }) => [
-			`done: ${name} ${move ? textOf(move) : ""}. Files in your workspace were not touched`,
+			`${name === "undo" ? "undone" : "taken back"}: ${move ? textOf(move) : ""}. Files in your workspace were not touched`,
 			`state ${hash}`,
 			...pausedLines(paused, say),
 		],

@@ -1,14 +1,21 @@
 /** Lets calls of models pass while a budget lasts; at its end a person is asked, and nothing is tried again. */
-import { dollarsInWords, type GatedCall, inDollars, type Prices, type Verdict } from "@reyn/journal";
+import { type Cost, dollarsInWords, type GatedCall, inDollars, type Prices, type Verdict } from "@reyn/journal";
 import { dayOf, priceFor, workOf } from "@reyn/journal/internal";
 import type { FeatureHost, Kernel } from "../../kernel/feature.ts";
 import { asker } from "../../kernel/services.ts";
-import type { Session } from "../../kernel/session.ts";
+import type { Session, SessionScope } from "../../kernel/session.ts";
 import type { BudgetEvent } from "./events.ts";
-import { type Reached, reachedOf, saidFor } from "./limits.ts";
+import { billOf, type Reached, reachedOf, saidFor } from "./limits.ts";
 import type { BudgetOptions, MoneyOptions } from "./options.ts";
 import { budgetExtended } from "./records.ts";
-import { SPENT_UP, spentByDay, spentInSession } from "./spent.ts";
+import { SPENT_UP, spentByDay, spentInSession, spentOn, tokensIn } from "./spent.ts";
+
+/** What a turn, a plan, a skill or a script has cost. */
+export interface SpentOnWork {
+	/** In and out. */
+	readonly tokens: number;
+	readonly cost: Cost;
+}
 
 export class BudgetHost implements FeatureHost {
 	readonly prices: Prices;
@@ -26,6 +33,13 @@ export class BudgetHost implements FeatureHost {
 			(limit) => limit?.tokens !== undefined || limit?.usd !== undefined,
 		);
 		this.gate = budget && isLimited ? (session, call) => this.#decide(session, call, budget) : undefined;
+	}
+
+	/** What a work of a session has cost on all lines of history, of the newest 32 days on which something was spent there. */
+	async spentOn(scope: SessionScope, work: string): Promise<SpentOnWork> {
+		const { view } = await this.#kernel.timeline.wholeLog.live(scope);
+		const spent = spentOn(view.get(spentInSession), work);
+		return { tokens: tokensIn(spent), cost: billOf(spent, this.prices).cost };
 	}
 
 	async #decide(session: Session, call: GatedCall, budget: BudgetOptions): Promise<Verdict> {

@@ -75,13 +75,18 @@ const inTokens = (spent: Tally) => ({
 });
 
 function inMoney(spent: Tally, prices: Prices) {
+	const bill = billOf(spent, prices);
+	return { amount: bill.pico, unknown: bill.cost.unknown };
+}
+
+export function billOf(spent: Tally, prices: Prices): Bill {
 	const bill = new Bill();
 	for (const [key, sums] of Object.entries(spent)) {
 		const price = priceFor(prices, nameOf(key));
 		if (sums.calls > 0) bill.add(sums, price, sums.calls);
 		if (sums.failed > 0) bill.add(undefined, price, sums.failed);
 	}
-	return { amount: bill.pico, unknown: bill.cost.unknown };
+	return bill;
 }
 
 /** What is no model has no name in a tally, and no price. */

@@ -7,8 +7,9 @@ import type { FeatureHost, Kernel } from "../../kernel/feature.ts";
 import { asker } from "../../kernel/services.ts";
 import type { Session } from "../../kernel/session.ts";
 import { mainSession } from "../../kernel/sessions.ts";
-import { decide, type PermissionMode, type PermissionRule, textOf } from "./decide.ts";
+import { type Decision, decide, type PermissionMode, type PermissionRule, textOf } from "./decide.ts";
 import { type Grant, grants } from "./grants.ts";
+import { assertPermissions } from "./options.ts";
 import { permissionGranted, permissionRevoked } from "./records.ts";
 
 export interface PermissionOptions {
@@ -29,18 +30,33 @@ export interface Permissions {
 
 export class PermissionHost implements FeatureHost {
 	readonly #kernel: Kernel;
-	readonly #options: PermissionOptions | undefined;
+	readonly #rules: readonly PermissionRule[];
+	#mode: PermissionMode | undefined;
 	readonly gate: FeatureHost["gate"];
 
 	constructor(kernel: Kernel, options: PermissionOptions | undefined) {
+		const { mode = "ask", rules = [] } = options ?? {};
 		this.#kernel = kernel;
-		this.#options = options;
-		this.gate = options && ((session, call) => this.#decide(session, call, options));
+		this.#rules = rules;
+		this.#mode = options && mode;
+		this.gate = options && ((session, call) => this.#decide(session, call));
+	}
+
+	/** Absent: every call is made. */
+	get mode(): PermissionMode | undefined {
+		return this.#mode;
+	}
+
+	/** @throws RuntimeError `RUNTIME_PERMISSIONS` */
+	change(mode: PermissionMode): void {
+		if (this.#mode === undefined)
+			throw new RuntimeError("RUNTIME_PERMISSIONS", "this runtime was opened without permissions: it has no mode", {});
+		assertPermissions({ mode });
+		this.#mode = mode;
 	}
 
 	async permissions(): Promise<Permissions> {
-		const { mode = "ask", rules = [] } = this.#options ?? {};
-		return { ...(this.#options && { mode }), rules, grants: await this.#grants() };
+		return { ...(this.#mode && { mode: this.#mode }), rules: this.#rules, grants: await this.#grants() };
 	}
 
 	/** @throws RuntimeError `RUNTIME_UNKNOWN_GRANT` */
@@ -56,10 +72,9 @@ export class PermissionHost implements FeatureHost {
 		await log.append(permissionRevoked({ grant, by }), scope).durable;
 	}
 
-	async #decide(session: Session, call: GatedCall, { mode = "ask", rules = [] }: PermissionOptions): Promise<Verdict> {
+	async #decide(session: Session, call: GatedCall): Promise<Verdict> {
 		if (call.type !== "tool") return { kind: "pass" };
-		const { name: tool, purity, wants } = call;
-		const decision = decide({ tool, purity, wants, ...session.scope }, { mode, rules, granted: await this.#grants() });
+		const decision = await this.#decisionOn(session, call);
 		if (decision.kind === "allow") return { kind: "pass" };
 		if (decision.kind === "deny") return denied(decision.why);
 		const [kind = "", id = ""] = call.lane.split("/");
@@ -82,9 +97,17 @@ export class PermissionHost implements FeatureHost {
 				return denied(`${decision.wants.map(textOf).join(", ")}: nobody is here who could allow it`);
 			case "later":
 				return { kind: "wait", for: `an answer to #${answer.seq}` };
-			case "answered":
-				return this.#follow(session, decision.wants, answer);
+			case "answered": {
+				// The mode may have changed since it was asked.
+				const now = await this.#decisionOn(session, call);
+				return now.kind === "deny" ? denied(now.why) : this.#follow(session, decision.wants, answer);
+			}
 		}
+	}
+
+	async #decisionOn({ scope }: Session, { name: tool, purity, wants }: GatedCall): Promise<Decision> {
+		const { mode = "ask" } = this;
+		return decide({ tool, purity, wants, ...scope }, { mode, rules: this.#rules, granted: await this.#grants() });
 	}
 
 	/** Does as a person has said. What they grant for good is durable before the call is made. */
