@@ -191,11 +191,16 @@ function summaryOf({
 	return [
 		...snapped,
 		`${mode}: ${meaningOf(mode).says}`,
-		`beyond #${target}: ${counted(affected.all, "record")} (${affected.conversation} of conversation, ${affected.code} of agent state, ${affected.other} other); this drops ${dropped.all}`,
+		`after #${target}: ${counted(affected.all, "record")} (${affected.conversation} of conversation, ${affected.code} of agent state, ${affected.other} other); ${leftBehind(dropped.all)}`,
 		`touches ${namedOf(touches.sessions, "session")} and ${namedOf(touches.runs, "run")}`,
 		"files in your workspace are not touched",
 	];
 }
+
+const leftBehind = (count: number): string =>
+	count === 0
+		? "all stay"
+		: `${count} ${count === 1 ? "is" : "are"} left behind, and undo brings ${count === 1 ? "it" : "them"} back`;
 
 const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`;
 

@@ -82,7 +82,7 @@ describe("a preview", () => {
 		chat.write(reply("b"), plan, call("c"), result("d"));
 		expect((await chat.preview(target as number, "code_only")).summary).toEqual([
 			"code_only: agent state and tool results go back, the conversation stays",
-			`beyond #${target}: 3 records (1 of conversation, 2 of agent state, 0 other); this drops 2`,
+			`after #${target}: 3 records (1 of conversation, 2 of agent state, 0 other); 2 are left behind, and undo brings them back`,
 			"touches 1 session (alice/main) and 1 run (p1)",
 			"files in your workspace are not touched",
 		]);

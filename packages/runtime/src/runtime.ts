@@ -129,7 +129,7 @@ export interface RuntimeOptions {
 	readonly ask?: AskPerson;
 	/**
 	 * What becomes of work whose question nobody has answered: `wait` for it here, `stop` and go on when it is answered, or `deny` what
-	 * needs a permission, without asking. A script whose question is left open stops. Default: `wait`.
+	 * needs a permission, without asking, and stop at a limit. A script whose question is left open stops. Default: `wait`.
 	 */
 	readonly unanswered?: "wait" | "stop" | "deny";
 	/** Give models the tool `ask_user`. Default: false. */

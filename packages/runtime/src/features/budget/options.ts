@@ -12,7 +12,7 @@ export interface BudgetLimit {
 	readonly usd?: number | undefined;
 }
 
-/** At a limit a person is asked whether to go on; where nobody can be asked, nothing more is spent. */
+/** At a limit a person is asked whether to go on; until somebody answers, nothing more is spent there. */
 export interface BudgetOptions {
 	/** Of one turn. */
 	readonly turn?: BudgetLimit | undefined;
