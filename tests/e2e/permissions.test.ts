@@ -85,6 +85,50 @@ test("off a terminal nobody is asked, and nothing is changed; with --mode edits 
 	expect(await foxes()).toContain("by night");
 });
 
+test("off a terminal a file answers what is asked; what it does not answer is denied, or stays open", async () => {
+	const answers = join(root, "answers.yaml");
+	const given = (...entries: readonly object[]) => writeFile(answers, JSON.stringify(entries));
+	await given({ to: "write other/*", answer: "always" }, { to: "write *.md", answer: "once" }, { to: "*", answer: "no" });
+	changes("day", "night");
+	const ended = await run("run", "-p", "Mend it.", "--answers", answers);
+	expect(ended).toMatchObject({ code: 0, stdout: "I tried.\n" });
+	expect(ended.stderr).toContain(`${answers}:1 answers: once`);
+	expect(await foxes()).toContain("by night");
+	expect((await json("permissions")).grants).toEqual([]);
+
+	await given({ to: "write *.txt", answer: "once" }, { to: "write foxes.md", answer: "yes" });
+	changes("night", "day");
+	const denied = await run("run", "-p", "And back.", "--answers", answers);
+	expect(denied).toMatchObject({ code: 0, stdout: "I tried.\n" });
+	expect(denied.stderr).toContain(`${answers}:1: "yes" is no answer to "write foxes.md?"; one is: once`);
+	expect(JSON.stringify(wire.asked.at(-1))).toContain("user says no: nobody is here who could allow it");
+	expect(await foxes()).toContain("by night");
+
+	const ask = { name: "ask_user", args: JSON.stringify({ question: "Which colour?" }) };
+	wire.replies.push({ calls: [{ id: "call_1", ...ask }] }, { text: "Good." });
+	expect(await run("run", "-p", "Paint.", "--answers", answers)).toMatchObject({ code: 4 });
+	await given({ to: "Which colour?", answer: "red" });
+	expect(await run("resume", "--answers", answers)).toMatchObject({ code: 0, stdout: "Good.\n" });
+	expect(JSON.stringify(wire.asked.at(-1))).toContain("red");
+});
+
+test.each([
+	["- to: a\n  answer: true\n", /answers\.yaml:2:11: 0\.answer: expected string, received boolean; found true/],
+	["to: a\n", /answers\.yaml:1:1: expected array/],
+	["- { to: a, answer: b, of: c }\n", /answers\.yaml:1:23: 0\.of: there is no such key; there are to, answer/],
+	["- [\n", /answers\.yaml:\d+:\d+: this is no YAML/],
+	[undefined, /answers\.yaml cannot be read: ENOENT/],
+])("a file of answers that says %j is refused before anything is done", async (text, why) => {
+	const answers = join(root, "answers.yaml");
+	await rm(answers, { force: true });
+	if (text !== undefined) await writeFile(answers, text);
+	expect(await run("run", "-p", "Mend it.", "--answers", answers)).toMatchObject({
+		code: 2,
+		stderr: expect.stringMatching(why),
+	});
+	expect(wire.asked).toEqual([]);
+});
+
 test("a question of a process that was killed is answered by another one, which goes on and pays nothing again", async () => {
 	await begun();
 	changes("day", "night");

@@ -1,22 +1,50 @@
 /** Puts questions of work to the person at the terminal, one at a time. */
 import { answersText, questionLines } from "@reyn/operator";
 import type { OpenQuestion, RuntimeOptions } from "@reyn/runtime";
+import { answerIn, type GivenAnswer, readAnswers } from "./answers-file.ts";
+import type { Globals } from "./context.ts";
 import { answerLines, asked, err } from "./print.ts";
 import { reyn } from "./suggest.ts";
 
-/** Who is asked, and what becomes of work that nobody answers: off a terminal nobody is there, so nothing is permitted. */
-export function askingHere(): Pick<RuntimeOptions, "ask" | "unanswered"> {
-	if (!process.stdin.isTTY) return { unanswered: "deny" };
+/**
+ * Who is asked, and what becomes of work that nobody answers: off a terminal nobody is there, so nothing is permitted but what the file
+ * of `--answers` says.
+ *
+ * @throws CliError `CLI_CONFIG` for such a file that cannot be read
+ */
+export async function askingHere({ answers }: Globals): Promise<Pick<RuntimeOptions, "ask" | "unanswered">> {
+	const given = answers === undefined ? [] : await readAnswers(answers);
+	if (!process.stdin.isTTY) {
+		if (answers === undefined) return { unanswered: "deny" };
+		return { unanswered: "stop", ask: async (question) => answerFrom(given, question) ?? nobody(question) };
+	}
 	let before: Promise<unknown> = Promise.resolve();
 	return {
 		unanswered: "stop",
 		ask(question) {
-			const answer = before.then(() => askPerson(question));
+			const answer = before.then(() => answerFrom(given, question) ?? askPerson(question));
 			before = answer.catch(() => {});
 			return answer;
 		},
 	};
 }
+
+/** What the file answers, which is said; undefined: nothing that is an answer. */
+function answerFrom(given: readonly GivenAnswer[], question: OpenQuestion): string | undefined {
+	const found = answerIn(given, question.question);
+	if (!found) return undefined;
+	const { answer, place } = found;
+	if (isAnswer(question, answer)) {
+		err.lines([...questionLines(question, reyn), `${place} answers: ${answer}`]);
+		return answer;
+	}
+	err.line(`reyn: ${place}: "${answer}" is no answer to "${question.question}"; one is: ${answersText(question)}`);
+	return undefined;
+}
+
+/** What needs a permission is not done where nobody is; all else stays open, and its work stops. */
+const nobody = ({ choices, explained }: OpenQuestion): string | undefined =>
+	choices?.includes("once") ? `${explained}: nobody is here who could allow it` : undefined;
 
 /** Undefined when the person leaves it open, with Ctrl-D. */
 async function askPerson({

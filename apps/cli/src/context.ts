@@ -43,6 +43,8 @@ export interface Globals {
 	readonly model?: string;
 	/** What tools do without a question. */
 	readonly mode?: PermissionMode | undefined;
+	/** A file with answers to what is asked. */
+	readonly answers?: string | undefined;
 	readonly pace: number;
 	readonly allowNetwork?: boolean;
 	readonly trust?: boolean;

@@ -14,7 +14,6 @@ import { CliError, exitCodeOf } from "./exit-code.ts";
 import { exitCodes } from "./exit-codes.ts";
 import type { ExportOptions } from "./export-page.ts";
 import { unlessHeld } from "./held.ts";
-import { modeOf, modeOption } from "./mode-option.ts";
 import { err, out } from "./print.ts";
 import { addScriptCommands } from "./script.ts";
 import { suggestAt } from "./suggest.ts";
@@ -24,6 +23,7 @@ import { version } from "./version.ts";
 import { addWalCommands } from "./wal.ts";
 import { wholeNumber } from "./whole-number.ts";
 import { formatOf, outputFormat, work } from "./work.ts";
+import { answersOption, modeOption, type ProcessOptions, processOptionsOf } from "./work-options.ts";
 
 export { heedReaders } from "./stop.ts";
 
@@ -128,10 +128,10 @@ export function commands(done: (exitCode: number) => void): Command {
 		.configureOutput(parserOutput)
 		.exitOverride()
 		.showHelpAfterError("(reyn --help says what there is)");
-	let chosen: Pick<Globals, "mode"> = {};
+	let chosen: ProcessOptions = {};
 	const globals = (): Globals => ({ ...program.opts<Globals>(), ...chosen });
 	program.hook("preAction", (_, command) => {
-		chosen = modeOf(command);
+		chosen = processOptionsOf(command);
 		const { cwd, state } = globals();
 		suggestAt({ cwd: program.getOptionValueSource("cwd") === "cli" ? cwd : undefined, state });
 	});
@@ -167,6 +167,7 @@ export function commands(done: (exitCode: number) => void): Command {
 		.requiredOption("-p, --prompt <text>", "the question; - reads it from stdin")
 		.addOption(outputFormat())
 		.addOption(modeOption())
+		.addOption(answersOption())
 		.option("--attach <file>", "an image or a PDF to be shown with it; may be given several times", listed, [])
 		.option("--no-restore", "do not go on with what was in flight")
 		.addOption(new Option("--session <name>", "in a session of that name; it may be new").argParser(sessionOf))

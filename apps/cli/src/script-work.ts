@@ -67,7 +67,7 @@ async function runToItsEnd(
 	// All else that is unfinished stays as it is.
 	const begunWith = ({ scripts }: Runtime) =>
 		scripts.list().flatMap(({ run, model }) => (run === resumed ? [model] : []));
-	const runtime = await openToAsk(globals, { onEvent, ...askingHere() }, begunWith);
+	const runtime = await openToAsk(globals, { onEvent, ...(await askingHere(globals)) }, begunWith);
 	// A stop may come before there is a run, or its end.
 	const ended: { run?: string; end: ScriptEnd } = {
 		end: { status: "stopped", reason: { message: "the process was asked to stop" } },

@@ -21,13 +21,13 @@ import { assertReady, configured, examining, type Globals, openForWork, reading 
 import { CliError, exitCodeOf } from "./exit-code.ts";
 import { exitCodes } from "./exit-codes.ts";
 import { placesOf, sayDone, unlessHeld } from "./held.ts";
-import { modeOption } from "./mode-option.ts";
 import { err, out } from "./print.ts";
 import { workOnScript } from "./script-work.ts";
 import { reyn } from "./suggest.ts";
 import type { OutputFormat } from "./telling.ts";
 import { fileOption, readTyped } from "./typed.ts";
 import { formatOf, outputFormat, work } from "./work.ts";
+import { answersOption, modeOption } from "./work-options.ts";
 
 /** What is a command by another name: `run` asks one question, and has more ways to be given it. */
 const elsewhere: readonly string[] = ["ask"];
@@ -70,7 +70,7 @@ function addVerb(program: Command, verb: Verb, { globals, done }: Face): void {
 	if (explain) command.option("--explain", explain.summary);
 	if (verb.name === FOLLOWED) command.option("-f, --follow", "wait for more, until Ctrl-C");
 	if (verb.access === "write") addConfirming(command, verb);
-	if (verb.access === "work") command.addOption(outputFormat()).addOption(modeOption());
+	if (verb.access === "work") command.addOption(outputFormat()).addOption(modeOption()).addOption(answersOption());
 	command.addHelpText("after", `\nExample: ${reyn([`${verb.name} ${verb.example}`.trimEnd()])}`);
 	command.action(async (...all: unknown[]) => {
 		// Commander gives the arguments, then the options, then itself.
@@ -87,7 +87,7 @@ function addVerb(program: Command, verb: Verb, { globals, done }: Face): void {
 			...options,
 			...Object.fromEntries(words.map(([name], at) => [name, all[at]])),
 			// Of the process, and no param of the verb.
-			...(verb.access === "work" && { mode: undefined }),
+			...(verb.access === "work" && { mode: undefined, answers: undefined }),
 		};
 		const format = formatOf(globals(), chosen);
 		if (follow) return done(await (await import("./follow-trail.ts")).followTrail(typed, globals()));

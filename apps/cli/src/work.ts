@@ -38,7 +38,7 @@ export async function work({ globals, format, restore = true, unanswered, sessio
 	// On a terminal it is asked there, and what is open at the end is said then.
 	const telling = new Telling(format, { asksItself: true });
 	const runtime = await openToAsk(globals, {
-		...askingHere(),
+		...(await askingHere(globals)),
 		...(unanswered && { unanswered }),
 		onEvent: (event) => telling.event(event),
 		onMessage: (message) => telling.message(message),

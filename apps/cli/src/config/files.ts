@@ -56,8 +56,16 @@ export interface Read {
 
 /** @param text what it holds, or is to hold @throws CliError `CLI_CONFIG` */
 export async function readConfig(file: ConfigFile, text = textOf(file)): Promise<Read> {
-	const { name, isShared } = file;
-	const [{ LineCounter, parseDocument }, { configSchema }] = await Promise.all([import("yaml"), import("./schema.ts")]);
+	const { configSchema } = await import("./schema.ts");
+	const { value, placeOf, wrongAt } = await readYaml(file.name, text, configSchema);
+	const denied = file.isShared ? deniedIn(value) : undefined;
+	if (denied) throw wrongAt(denied.path, `${denied.path.join(".")}: ${denied.why}`);
+	return { config: value, placeOf };
+}
+
+/** What is in a file of YAML. @throws CliError `CLI_CONFIG`, which says where it is wrong, and how */
+export async function readYaml<T>(name: string, text: string, schema: z.ZodType<T>) {
+	const { LineCounter, parseDocument } = await import("yaml");
 	const lines = new LineCounter();
 	const document = parseDocument(text, { lineCounter: lines });
 	const [syntax] = document.errors;
@@ -66,14 +74,17 @@ export async function readConfig(file: ConfigFile, text = textOf(file)): Promise
 	if (syntax)
 		throw wrong(syntax.pos[0], `this is no YAML: ${syntax.message.split("\n", 1)[0]?.replace(/ at line .*/, "")}`);
 	const value = contentOf(document, (why) => wrong(0, why));
-	const found = configSchema.safeParse(value);
+	const found = schema.safeParse(value);
 	if (!found.success) {
 		const [issue] = found.error.issues as [z.core.$ZodIssue];
-		throw wrong(positionOf(document, issue), whyOf(issue, value, configSchema));
+		throw wrong(positionOf(document, issue), whyOf(issue, value, schema));
 	}
-	const denied = isShared ? deniedIn(found.data) : undefined;
-	if (denied) throw wrong(positionOf(document, denied), `${denied.path.join(".")}: ${denied.why}`);
-	return { config: found.data, placeOf: (path) => `${name}:${lineOf(lines, positionOf(document, { path }))}` };
+	return {
+		value: found.data,
+		/** Where a value stands: `reyn.yaml:4`. */
+		placeOf: (path: readonly PropertyKey[]) => `${name}:${lineOf(lines, positionOf(document, { path }))}`,
+		wrongAt: (path: readonly PropertyKey[], why: string) => wrong(positionOf(document, { path }), why),
+	};
 }
 
 /** What a file in a directory may not say: that may come from a stranger. */

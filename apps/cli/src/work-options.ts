@@ -1,0 +1,23 @@
+/** The options of commands that let an agent work: what its tools do without a question, and what is answered to the others. */
+import { permissionModes } from "@reyn/runtime";
+import { type Command, Option } from "commander";
+import type { Globals } from "./context.ts";
+
+/** Of the process, and of another kind than the mode of a rewind, which has the same name. */
+class ProcessOption extends Option {}
+
+export type ProcessOptions = Pick<Globals, "mode" | "answers">;
+
+export const modeOption = (): Option =>
+	new ProcessOption("--mode <mode>", "what tools do without a question (default: as configured, else ask)").choices(
+		permissionModes,
+	);
+
+export const answersOption = (): Option =>
+	new ProcessOption("--answers <file>", "what is answered to questions: a list of { to: <pattern>, answer } in YAML");
+
+/** Those that were given with a command. */
+export function processOptionsOf(command: Command): ProcessOptions {
+	const names = command.options.flatMap((each) => (each instanceof ProcessOption ? [each.attributeName()] : []));
+	return Object.fromEntries(names.map((name) => [name, command.getOptionValue(name)]));
+}
