@@ -115,7 +115,7 @@ describe("an image of a prompt", () => {
 		await runtime.close();
 		// What this process has put would stay anyhow.
 		const { runtime: next } = await open(project, { model });
-		await next.gc({ keepDays: 0, keepCheckpoints: 1 });
+		await next.gc();
 		expect(await blobs()).toHaveLength(3);
 		await next.close();
 	});
@@ -281,7 +281,7 @@ test("the step of a plan is shown the image that it reads, and its record keeps 
 	expect(shown).toMatchObject([{ name: "own.png", data: Buffer.from(png("another fox")) }]);
 	await runtime.close();
 	const { runtime: next } = await open(project, { model });
-	await next.gc({ keepDays: 0, keepCheckpoints: 1 });
+	await next.gc();
 	expect(await blobs()).toHaveLength(1);
 	await next.close();
 });
