@@ -58,7 +58,7 @@ test("a server that cuts a long prompt in silence is found out: its answer to ha
 	const tokensOf = (body: unknown): number => (JSON.stringify(body).match(/\w+/g) ?? []).length;
 	await using wire = await openWire(chat, (body) => ({ text: "I see.", reads: Math.min(context, tokensOf(body)) }));
 	const [, , { model, env }] = spoken as [Spoken, Spoken, Spoken];
-	const state = join(root, "cut");
+	const state = join(root, "unread");
 	const ask = (text: string) => run(state, env(wire), "--model", model, "run", "-p", text);
 	const told =
 		/ollama\/llama-x read 4096 of at least \d+ tokens, and does not say so: set OLLAMA_CONTEXT_LENGTH or model_settings\.max_input_tokens/;

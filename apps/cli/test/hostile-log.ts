@@ -26,6 +26,8 @@ export const ids = {
 	session: hostile("session-1"),
 	// What a field that takes plain names alone has.
 	label: "label_1",
+	// What one that takes a hash has.
+	hash: "ab".repeat(32),
 };
 
 const main: Scope = { agent: "default", session: "main" };
@@ -52,7 +54,8 @@ function valuesOf(schema: Schema, mark: string): readonly { readonly value: unkn
 	const only = (value: unknown, hasText: boolean) => [{ value, hasText }];
 	switch (type) {
 		case "string":
-			return schema.safeParse(hostile(mark)).success ? only(hostile(mark), true) : only(ids.label, false);
+			if (schema.safeParse(hostile(mark)).success) return only(hostile(mark), true);
+			return only(schema.safeParse(ids.label).success ? ids.label : ids.hash, false);
 		case "unknown":
 		// JSON of any shape.
 		case "lazy":

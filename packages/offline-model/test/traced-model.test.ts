@@ -2,7 +2,7 @@
 import { mkdtemp, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fingerprint } from "@reyn/journal";
+import { fingerprint, type ModelRequest } from "@reyn/journal";
 import { testModel } from "@reyn/journal/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { offlineModel } from "../src/offline-model.ts";
@@ -20,9 +20,16 @@ testModel(
 );
 
 test("the trace names a call as the log does, for its owner alone", async () => {
-	const request = { system: "s", messages: [{ role: "user", text: "hello" }], tools: [] } as const;
+	const file = { name: "a.png", mediaType: "image/png", bytes: 9, sha256: "ab".repeat(32) };
+	const asked = (more: object): ModelRequest => ({
+		...{ system: "s", tools: [], messages: [{ role: "user", text: "hello", files: [{ ...file, ...more }] }] },
+	});
+	const request = asked({});
 	const trace = join(root, "one.calls");
-	for await (const _ of tracedModel(offlineModel(), trace).generate(request, { signal: new AbortController().signal }));
+	const model = tracedModel(offlineModel(), trace);
+	const { signal } = new AbortController();
+	// It is asked with the bytes of the file, which the log does not have.
+	for await (const _ of model.generate(asked({ data: new Uint8Array(9) }), { signal }));
 	expect(JSON.parse(await readFile(trace, "utf8"))).toMatchObject({
 		pid: process.pid,
 		model: "offline",

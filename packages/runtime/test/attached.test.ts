@@ -115,7 +115,7 @@ describe("an image of a prompt", () => {
 		await runtime.close();
 		// What this process has put would stay anyhow.
 		const { runtime: next } = await open(project, { model });
-		await next.gc({ keepDays: 0, keepCheckpoints: 1 });
+		await next.gc();
 		expect(await blobs()).toHaveLength(3);
 		await next.close();
 	});
@@ -263,6 +263,27 @@ describe("what cannot be attached", () => {
 		);
 		await runtime.close();
 	});
+});
+
+test("the step of a plan is shown the image that it reads, and its record keeps that", async () => {
+	await writeFile(join(project.cwd, "own.png"), png("another fox"));
+	const steps = [
+		{ id: "a", description: "look at it", tools: ["read"], depends_on: [] },
+		{ id: "b", description: "say so", tools: [], depends_on: ["a"] },
+	];
+	const model = seeing(({ messages, tools }) => {
+		if (messages.at(-1)?.role === "tool") return "Seen.";
+		if (tools.some(({ name }) => name === "plan")) return [{ name: "plan", args: { goal: "look", steps } }];
+		return tools.length > 0 ? [{ name: "read", args: { path: "own.png" } }] : "Seen.";
+	});
+	const { runtime } = await talk(model, [["Look."]]);
+	const shown = model.asked.flatMap(({ messages }) => messages.flatMap(filesIn));
+	expect(shown).toMatchObject([{ name: "own.png", data: Buffer.from(png("another fox")) }]);
+	await runtime.close();
+	const { runtime: next } = await open(project, { model });
+	await next.gc();
+	expect(await blobs()).toHaveLength(1);
+	await next.close();
 });
 
 test("no name of a file carries a secret, a control, or a line of its own into the log", async () => {
