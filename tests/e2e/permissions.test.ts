@@ -88,7 +88,11 @@ test("off a terminal nobody is asked, and nothing is changed; with --mode edits 
 test("off a terminal a file answers what is asked; what it does not answer is denied, or stays open", async () => {
 	const answers = join(root, "answers.yaml");
 	const given = (...entries: readonly object[]) => writeFile(answers, JSON.stringify(entries));
-	await given({ to: "write other/*", answer: "always" }, { to: "write *.md", answer: "once" }, { to: "*", answer: "no" });
+	await given(
+		{ to: "write other/*", answer: "always" },
+		{ to: "write *.md", answer: "once" },
+		{ to: "*", answer: "no" },
+	);
 	changes("day", "night");
 	const ended = await run("run", "-p", "Mend it.", "--answers", answers);
 	expect(ended).toMatchObject({ code: 0, stdout: "I tried.\n" });
