@@ -214,6 +214,16 @@ describe("after a crash", () => {
 		expect(await findCommand(at(), signal)).toBe("unknown");
 	});
 
+	test("what cannot be written without its secret goes, and how it ended is known all the same", async () => {
+		await runCommand(at(), spec("echo canary; exit 3"), signal);
+		const directory = join(at(), readdirSync(at())[0] ?? "");
+		// As a full disk does, this leaves no room for the copy.
+		await mkdir(join(directory, "output.tmp"));
+		const redact = (text: string): string => text.replace("canary", "[redacted]");
+		expect(await findCommand(at(), signal, redact)).toMatchObject({ status: { code: 3 }, head: Buffer.alloc(0) });
+		expect(existsSync(join(directory, "output"))).toBe(false);
+	});
+
 	test.each(["", '{"pid":"1"}'])(
 		"one that nobody knows who runs it (%j) is unknown, and waited for a while",
 		async (text) => {
