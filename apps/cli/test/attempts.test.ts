@@ -125,8 +125,13 @@ async function carryOut(runtime: Runtime, calls: readonly Call[]): Promise<strin
 	wire.replies.length = 0;
 	const scopes = Map.groupBy(calls, ({ scope }) => scope);
 	for (const [scope, own] of scopes) {
-		const said = own.map(({ name, args }, i) => ({ calls: [{ id: `c${i}`, name, args: JSON.stringify(args) }] }));
-		wire.replies.push(...said, { text: "I have tried." });
+		// As many as there may be: a server that reads fewer than it was sent has cut them.
+		const reads = 100_000;
+		const said = own.map(({ name, args }, i) => ({
+			calls: [{ id: `c${i}`, name, args: JSON.stringify(args) }],
+			reads,
+		}));
+		wire.replies.push(...said, { text: "I have tried.", reads });
 		await runtime.prompt(`try ${++prompts}`, scope);
 		await runtime.idle();
 		const { messages } = wire.asked.at(-1) as { readonly messages: readonly { role: string; content: unknown }[] };
