@@ -23,7 +23,20 @@ const place: Place = { cwd: at, state: join(at, ".reyn"), trace: join(at, "calls
 
 async function filesLoadedBy(...args: readonly string[]): Promise<readonly string[]> {
 	const counting = `--import=data:text/javascript,${encodeURIComponent(COUNTING)}`;
-	const { code, stderr } = await startProcess([process.execPath, counting, join(dist, "bin.js"), ...args]).ended;
+	// What starts with REYN_ may be a setting, and is looked at: the variables of these tests are not the program's.
+	const counted = [
+		"-u",
+		"REYN_BUILT",
+		"-u",
+		"REYN_DEEP",
+		"-u",
+		"REYN_RUNS",
+		"-u",
+		"REYN_SEED",
+		process.execPath,
+		counting,
+	];
+	const { code, stderr } = await startProcess(["env", ...counted, join(dist, "bin.js"), ...args]).ended;
 	expect(code, stderr).toBe(0);
 	const urls: readonly string[] = JSON.parse(stderr.slice(stderr.lastIndexOf("\n") + 1));
 	return urls.map((url) => basename(url));

@@ -327,7 +327,8 @@ test("a command that outlives a killed process is joined by the next one, and wa
 	const begun = (): Promise<string> => readFile(join(cwd, "begun"), "utf8").catch(() => "");
 	await expect.poll(begun, { timeout: 60_000 }).toBe("begun\n");
 	await working.kill();
-	expect(await run("resume")).toMatchObject({ code: 0, stdout: "It ran.\n" });
+	const resumed = await run("resume");
+	expect(resumed, resumed.stderr).toMatchObject({ code: 0, stdout: "It ran.\n" });
 	expect(await begun()).toBe("begun\n");
 	expect(wire.asked).toHaveLength(2);
 	const told = JSON.stringify(wire.asked[1]);

@@ -2,7 +2,7 @@
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileVersion, type Model } from "@reyn/journal";
+import { fileVersion, type Model, type Tool } from "@reyn/journal";
 import { openRuntime, type Runtime } from "@reyn/runtime";
 import { createFileTools, createWorkFiles } from "@reyn/tools";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -18,7 +18,7 @@ beforeEach(async () => {
 	runtime = await openRuntime({
 		state: join(root, "state"),
 		model,
-		tools: createFileTools(join(root, "work"), { writes: true }),
+		tools: [...createFileTools(join(root, "work"), { writes: true }), careless],
 		files: createWorkFiles(join(root, "work")),
 	});
 });
@@ -41,6 +41,20 @@ const model: Model = {
 };
 
 const put = (path: string, content: string | Uint8Array) => writeFile(join(root, "work", path), content);
+
+/** A tool of somebody else, which takes any name: ours takes none with control characters. */
+const careless: Tool = {
+	...{ name: "put", description: "Puts a file", parameters: { type: "object" }, purity: "side_effect" },
+	async prepare(args) {
+		const { path, text } = args as { readonly path: string; readonly text: string };
+		return { path, before: null, after: fileVersion(Buffer.from(text)) };
+	},
+	async call(args) {
+		const { path, text } = args as { readonly path: string; readonly text: string };
+		await put(path, text);
+		return "it is there";
+	},
+};
 
 /** Has calls made; a `remove` is given the version that there is. */
 async function make(
@@ -146,7 +160,7 @@ test("a long diff is cut with a count; what is no text, or too different, is sai
 });
 
 test("no text of a file or of its name acts on a terminal or makes a line of its own", async () => {
-	await make(["write", { path: "a\u001b[31m\nb", text: "\u001b[2J\u202e evil\rline\n" }]);
+	await make(["put", { path: "a\u001b[31m\nb", text: "\u001b[2J\u202e evil\rline\n" }]);
 	const { lines } = await look();
 	expect(lines.map(clean)).toEqual(lines);
 	expect(lines[1]).toMatch(/^\+ a\[31m b {2}made/);
