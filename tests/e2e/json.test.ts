@@ -76,7 +76,7 @@ const cases: Readonly<Record<string, Case>> = {
 	"config print": { does: [], fails: [NONE, 2] },
 	"config schema": { does: [], fails: [NONE, 2] },
 	"config set": { does: ["limits.turn_rounds", "9"], fails: [["plan.concurrency", "many"], 2] },
-	"config unset": { does: ["limits.turn_rounds"], fails: [["plan.retry_limit"], 3] },
+	"config unset": { fails: [["plan.retry_limit"], 3] },
 	"config path": { does: [], fails: [NONE, 2] },
 	init: { fails: [NONE, 2] },
 	completion: { fails: [["tcsh"], 2] },
