@@ -273,7 +273,7 @@ deepTest("chat takes lines from a pipe, and says at the next start what was rest
 	// The lines after a command that failed are carried out, and the script that wrote them hears of it.
 	expect(talk.code, talk.stderr).toBe(2);
 	expect(talk.stdout).toMatch(
-		/no model is chosen[\s\S]*Hello[\s\S]*genesis[\s\S]*there is no \/nonsense[\s\S]*no plan is in flight/,
+		/nothing was in flight[\s\S]*Hello[\s\S]*genesis[\s\S]*there is no \/nonsense[\s\S]*no plan is in flight/,
 	);
 
 	const killed = start(place, [

@@ -11,6 +11,8 @@ import { some } from "../sample.ts";
 interface Case {
 	/** What it looks at or does; undefined: what it says then is for people, or needs work that is under way. */
 	readonly does?: readonly string[];
+	/** What has to be done before it each time. */
+	readonly after?: readonly string[];
 	/** It is refused, and with which code. */
 	readonly fails: readonly [args: readonly string[], code: number];
 	/** A document of its own for each record. */
@@ -76,7 +78,10 @@ const cases: Readonly<Record<string, Case>> = {
 	"config print": { does: [], fails: [NONE, 2] },
 	"config schema": { does: [], fails: [NONE, 2] },
 	"config set": { does: ["limits.turn_rounds", "9"], fails: [["plan.concurrency", "many"], 2] },
-	"config unset": { fails: [["plan.retry_limit"], 3] },
+	"config unset": {
+		...{ does: ["limits.turn_rounds"], after: ["config", "set", "limits.turn_rounds", "9"] },
+		fails: [["plan.retry_limit"], 3],
+	},
 	"config path": { does: [], fails: [NONE, 2] },
 	init: { fails: [NONE, 2] },
 	completion: { fails: [["tcsh"], 2] },
@@ -110,7 +115,7 @@ test("each command is looked at", () => {
 test.each(some(Object.entries(cases), 4))(
 	"%s",
 	{ timeout: 60_000 },
-	async (name, { does, fails: [wrong, code], isLines }) => {
+	async (name, { does, after, fails: [wrong, code], isLines }) => {
 		const reyn = async (args: readonly string[]): Promise<{ code: number | null; documents: readonly unknown[] }> => {
 			const paths = args.map((arg) => (arg.endsWith(".ts") || arg === "." ? join(root, arg) : arg));
 			const ended = await carryOut(here, ["--json", ...name.split(" "), ...paths]);
@@ -122,7 +127,11 @@ test.each(some(Object.entries(cases), 4))(
 			documents: [{ error: { code: expect.any(String), message: expect.any(String), details: expect.any(Object) } }],
 		});
 		if (!does) return;
-		const [first, second] = [await reyn(does), await reyn(does)];
+		const once = async () => {
+			if (after) expect(await carryOut(here, after)).toMatchObject({ code: 0 });
+			return reyn(does);
+		};
+		const [first, second] = [await once(), await once()];
 		expect(first.code).toBe(0);
 		if (!isLines) expect(first.documents).toHaveLength(1);
 		// What it says of may be more the second time.

@@ -35,11 +35,13 @@ export interface Start {
 	/** The newest question, and what was said to it. */
 	readonly exchange: { readonly asked: string; readonly answered: string | undefined } | undefined;
 	readonly found: readonly string[];
+	/** Who answers where nobody has chosen, and how to choose. */
+	readonly hint?: string | undefined;
 }
 
 /** Where one is, what was said last, and what was found. */
 export function startLines(start: Start): readonly string[] {
-	const { version, cwd, home, model, session, tip, turns, last, now, exchange, found } = start;
+	const { version, cwd, home, model, session, tip, turns, last, now, exchange, found, hint } = start;
 	const where = home !== undefined && (cwd === home || cwd.startsWith(`${home}/`)) ? `~${cwd.slice(home.length)}` : cwd;
 	const when = last === undefined ? "" : `, ${ageOf(now - last)} ago`;
 	const said = turns === 0 ? "a new conversation" : `${turns} turn${turns === 1 ? "" : "s"}${when}`;
@@ -49,6 +51,7 @@ export function startLines(start: Start): readonly string[] {
 		...(exchange ? [`  you   ${oneLine(exchange.asked, 100)}`] : []),
 		...(exchange?.answered === undefined ? [] : [`  reyn  ${oneLine(exchange.answered, 100)}`]),
 		...(found.length > 0 ? found : ["nothing was in flight"]),
+		...(hint === undefined ? [] : [hint]),
 	];
 }
 

@@ -187,7 +187,7 @@ async function begin(runtime: Runtime, face: Face, plans: () => readonly PlanCar
 	const waiting = waitingLines(await recordedPlans(runtime, []), runtime.questions());
 	const model = await modelOf(globals);
 	const hint = await hintOf(globals);
-	const found = [...restoredLines(restored, slash), ...waiting, ...(hint === undefined ? [] : [hint])];
+	const found = [...restoredLines(restored, slash), ...waiting];
 	// A session of a new name begins with the first prompt.
 	const isThere = (): boolean => runtime.sessions().some((each) => scopeText(each) === scopeText(scope));
 	const items = isThere() ? runtime.conversation(scope).items.toArray() : [];
@@ -207,6 +207,7 @@ async function begin(runtime: Runtime, face: Face, plans: () => readonly PlanCar
 		now: Date.now(),
 		exchange: asked && { asked: asked.text, answered: answered && "text" in answered ? answered.text : undefined },
 		found,
+		hint,
 	});
 	const goesOn = restored.turns.find((each) => restore && scopeText(each.scope) === scopeText(scope));
 	const before = goesOn ? await runtime.spentOn(scope, `turn/${goesOn.turn}`) : NOTHING;
