@@ -108,12 +108,8 @@ export async function* answerOf(
 	}
 	signal.throwIfAborted();
 	if (!end) throw broken("its stream ended before its answer did");
-	const reason = reasonOf(end.finishReason);
-	const unread = unreadOf(prompt, countedIn(end.usage));
-	yield {
-		...{ type: "finish", reason: reason === "stop" && unread?.isCertain ? "unread" : reason, ...echoed(blocks) },
-		...(unread && { least: unread.least }),
-	};
+	const least = unreadOf(prompt, countedIn(end.usage));
+	yield { type: "finish", reason: reasonOf(end.finishReason), ...echoed(blocks), ...(least && { least }) };
 	yield { type: "usage", usage: usageOf(end.usage) };
 }
 

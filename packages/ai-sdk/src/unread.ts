@@ -4,27 +4,16 @@ import type { AiSdkMessage } from "./ai-sdk-model.ts";
 /** Of a shorter prompt nothing is said: so little is read by all. */
 const SHORTEST = 500;
 
-export interface Unread {
-	/** The least tokens that the prompt has. */
-	readonly least: number;
-	/** Is it less than what came last has by itself? That is new, so no cache can be why it was not counted. */
-	readonly isCertain: boolean;
-}
-
 /**
- * What was counted, where that is too little; undefined: nothing speaks against that all was read. Files and tools are not counted: what
- * they have nobody knows.
+ * The least tokens that a prompt has, where fewer were counted; undefined: nothing speaks against that all was read. Files and tools are
+ * not counted: what they have nobody knows. It is a hint alone, since a server may also count wrongly: the answer stands.
  *
  * @param counted the tokens that the provider has read, those from a cache included; undefined or 0: it does not count
  */
-export function unreadOf(prompt: readonly AiSdkMessage[], counted: number | undefined): Unread | undefined {
+export function unreadOf(prompt: readonly AiSdkMessage[], counted: number | undefined): number | undefined {
 	if (counted === undefined || counted === 0) return undefined;
-	const words = prompt.map(wordsOf);
-	const least = sum(words);
-	if (least < SHORTEST || counted >= least) return undefined;
-	const from = prompt.findLastIndex(({ role }) => role === "assistant" || role === "system") + 1;
-	const last = sum(words.slice(from));
-	return { least, isCertain: last >= SHORTEST && counted < last };
+	const least = sum(prompt.map(wordsOf));
+	return least < SHORTEST || counted >= least ? undefined : least;
 }
 
 /** A run of letters, with the apostrophes in it, has a token of its own at least: no tokenizer joins two, and most split a few. */

@@ -21,8 +21,6 @@ export interface ModelReply {
 interface Answer extends ModelReply {
 	/** Why it is not whole. */
 	readonly cut?: Exclude<FinishReason, "stop">;
-	/** The least tokens of a request that was not read as a whole. */
-	readonly least?: number;
 }
 
 /** Six tries, whose pauses add up to about half a minute. A provider's `retryAfterMs` comes before these pauses. */
@@ -93,19 +91,15 @@ export function askModel(
 	});
 }
 
-const cuts: Readonly<Record<Exclude<FinishReason, "stop" | "unread">, string>> = {
+const cuts: Readonly<Record<Exclude<FinishReason, "stop">, string>> = {
 	length: "at its limit of tokens. Raise that limit, or ask for less at a time",
 	filter: "by a filter of its provider",
 	other: "for a reason that its provider does not say",
 };
 
 /** The error for an answer that is not whole: it is recorded, and none of its tool calls is made. */
-function cutError({ id }: Model, reason: NonNullable<Answer["cut"]>, { usage, least = 0 }: Answer): JournalError {
-	const what =
-		reason === "unread"
-			? `${id} has read ${usage.inputTokens} of at least ${least} tokens, and answered without a word about it. Have it read more at once, or say how much it reads (maxInputTokens)`
-			: `the answer of ${id} was cut after ${usage.outputTokens} tokens, ${cuts[reason]}`;
-	const text = `${what}. It was paid for, and is not asked for again`;
+function cutError({ id }: Model, reason: NonNullable<Answer["cut"]>, { usage }: Answer): JournalError {
+	const text = `the answer of ${id} was cut after ${usage.outputTokens} tokens, ${cuts[reason]}. It was paid for, and is not asked for again`;
 	return Object.assign(new JournalError("MODEL_CUT", text, { model: id, reason }), { retryable: false });
 }
 
@@ -141,7 +135,7 @@ export const partSchema = z.discriminatedUnion("type", [
 	z.object({ type: z.literal("usage"), usage: usageSchema }),
 	z.object({
 		type: z.literal("finish"),
-		reason: z.enum(["stop", "length", "filter", "unread", "other"]),
+		reason: z.enum(["stop", "length", "filter", "other"]),
 		echo: z.json().optional(),
 		least: z.int().positive().optional(),
 	}),
@@ -187,8 +181,7 @@ async function readReply(
 	if (!usage) throw Object.assign(new Error(`the answer of ${model.id} broke off before its end`), { retryable: true });
 	const { reason = "stop", echo, least } = finish ?? {};
 	if (least !== undefined) onUnread(usage.inputTokens, least);
-	const of = reason === "unread" && least !== undefined ? { least } : {};
-	if (reason !== "stop") return { text, toolCalls: [], usage, cut: reason, ...of };
+	if (reason !== "stop") return { text, toolCalls: [], usage, cut: reason };
 	return { text, toolCalls, usage, ...(echo === undefined ? {} : { echo }) };
 }
 

@@ -86,9 +86,9 @@ export type ModelPart =
 
 /**
  * Why an answer ended. `stop`: it is whole; an answer without a `finish` is. `length`: at a limit of tokens. `filter`: the provider
- * held the rest back. `unread`: not all of the request was read, so it is to another question. `other`: for a reason that nobody knows. What broke off is no answer at all: the model throws.
+ * held the rest back. `other`: for a reason that nobody knows. What broke off is no answer at all: the model throws.
  */
-export type FinishReason = "stop" | "length" | "filter" | "unread" | "other";
+export type FinishReason = "stop" | "length" | "filter" | "other";
 
 /** Tokens of one model call. */
 export interface Usage {

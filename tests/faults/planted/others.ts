@@ -376,11 +376,11 @@ const ofAiSdk: readonly Defect[] = [
 		tests: ["ai-sdk wires"],
 	},
 	{
-		name: "take an answer to half a prompt for one",
+		name: "say nothing of a server that reads half a prompt",
 		package: "ai-sdk",
 		file: "answer.ts",
-		from: 'reason === "stop" && unread?.isCertain ? "unread" : reason',
-		to: "reason",
+		from: "...(least && { least })",
+		to: "",
 		tests: ["ai-sdk wires"],
 	},
 	{
