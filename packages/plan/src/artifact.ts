@@ -2,7 +2,8 @@
 import { type SpilledText, spilledResults } from "@reyn/journal";
 import { hashedTexts } from "@reyn/journal/internal";
 import type { BlobStore, Draft } from "@reyn/wal";
-import { type Decomposition, decompositionSchema, MAX_BYTES, textOf } from "./decomposition.ts";
+import { type Decomposition, decompositionSchema, MAX_BYTES, problemsOf, textOf } from "./decomposition.ts";
+import { PlanError } from "./errors.ts";
 import type { PlanRuns } from "./plan-runs.ts";
 import { planStarted, planStepCompleted } from "./records.ts";
 
@@ -36,9 +37,28 @@ export const spilledStepResults = {
 export const writeDecomposition = (decomposition: Decomposition, blobs: BlobStore): Promise<string> =>
 	hashedTexts.put(textOf(decomposition), blobs);
 
-/** Reads a decomposition; a missing or changed one is `lost`. @throws any other failure to read, which may pass */
+/**
+ * Reads a decomposition; a missing or changed one is `lost`.
+ *
+ * @throws PlanError `PLAN_UNREADABLE` for one that is as it was written, by another version; any other failure to read, which may pass
+ */
 export async function readDecomposition(sha256: string, blobs: BlobStore): Promise<ReadDecomposition> {
 	const read = await hashedTexts.get(sha256, blobs, MAX_BYTES);
 	if (read.kind === "lost") return read;
-	return { kind: "sound", decomposition: decompositionSchema.parse(JSON.parse(read.text)) };
+	const parsed = decompositionSchema.safeParse(jsonOf(read.text));
+	if (parsed.success) return { kind: "sound", decomposition: parsed.data };
+	const problems = problemsOf(parsed.error);
+	throw new PlanError(
+		"PLAN_UNREADABLE",
+		`the steps of a plan are none that this version reads (${problems[0]}); go on with the version that made them, or discard the plan`,
+		{ decomposition: sha256, problems },
+	);
+}
+
+function jsonOf(text: string): unknown {
+	try {
+		return JSON.parse(text);
+	} catch {
+		return text;
+	}
 }

@@ -3,19 +3,50 @@ import type { ToolSpec } from "@reyn/journal";
 import { z } from "zod";
 import { PlanError } from "./errors.ts";
 
-const step = z.strictObject({
-	id: z.string().regex(/^[A-Za-z][A-Za-z0-9_-]{0,31}$/, "expected a short name such as s1"),
-	description: z.string().min(1).max(500),
+const onlyThese = (fields: object) => ({
+	error: ({ code, keys = [] }: { readonly code?: string; readonly keys?: readonly string[] }) =>
+		code === "unrecognized_keys"
+			? `there is no ${keys.map(quoted).join(", ")}; there are ${Object.keys(fields).join(", ")}`
+			: undefined,
+});
+
+/** Half a character of it would be refused by providers. */
+const words = (most: number) =>
+	z
+		.string()
+		.overwrite((text) => text.toWellFormed())
+		.min(1, "expected a text; found an empty one")
+		.max(most, { error: ({ input }) => `expected at most ${most} characters; found ${String(input).length}` });
+
+const twoToSeven = {
+	error: ({ input }: { readonly input?: unknown }) =>
+		`a plan has 2 to 7 steps; found ${(input as readonly unknown[]).length}`,
+};
+
+const stepFields = {
+	id: z.string().regex(/^[A-Za-z][A-Za-z0-9_-]{0,31}$/, {
+		error: ({ input }) =>
+			`expected a short name such as s1: a letter, then letters, digits, _ and -, 32 at most; found ${quoted(input)}`,
+	}),
+	description: words(500),
 	/** Names of the tools that the step may use. */
 	tools: z.array(z.string()).default([]),
 	/** Ids of the steps whose results it needs. */
 	depends_on: z.array(z.string()).default([]),
-});
+};
+const step = z.strictObject(stepFields, onlyThese(stepFields));
 
-export const decompositionSchema = z.strictObject({
-	goal: z.string().min(1).max(2000),
-	steps: z.array(step).min(2, "a plan has 2 to 7 steps").max(7, "a plan has 2 to 7 steps"),
-});
+const fields = {
+	goal: words(2000),
+	steps: z
+		.array(step, {
+			error: ({ input }) => (typeof input === "string" ? "expected a list of steps; found a text" : undefined),
+		})
+		.min(2, twoToSeven)
+		.max(7, twoToSeven),
+};
+
+export const decompositionSchema = z.strictObject(fields, onlyThese(fields));
 
 export type PlanStep = z.infer<typeof step>;
 export type Decomposition = z.infer<typeof decompositionSchema>;
@@ -43,8 +74,7 @@ export function planTool(tools: readonly string[]): ToolSpec {
  */
 export function parseDecomposition(proposal: unknown, tools: readonly string[]): Decomposition {
 	const parsed = decompositionSchema.safeParse(proposal);
-	if (!parsed.success)
-		throw invalid(parsed.error.issues.map(({ path, message }) => `${path.join(".") || "plan"}: ${message}`));
+	if (!parsed.success) throw invalid(problemsOf(parsed.error));
 	const problems = [...unknownNames(parsed.data, tools), ...cycle(parsed.data), ...ends(parsed.data)];
 	const bytes = Buffer.byteLength(textOf(parsed.data));
 	if (bytes > MAX_BYTES) problems.push(`the plan has ${bytes} bytes; ${MAX_BYTES} are allowed`);
@@ -76,14 +106,15 @@ export function withDependents({ steps }: Decomposition, from: string): readonly
 
 function unknownNames({ steps }: Decomposition, tools: readonly string[]): string[] {
 	const ids = steps.map(({ id }) => id);
-	const problems = ids.filter((id, i) => ids.indexOf(id) !== i).map((id) => `two steps are called "${id}"`);
+	const problems = ids.filter((id, i) => ids.indexOf(id) !== i).map((id) => `two steps are called ${quoted(id)}`);
 	for (const { id, tools: wanted, depends_on } of steps) {
 		for (const tool of wanted) {
 			if (!tools.includes(tool))
-				problems.push(`step "${id}" wants the tool "${tool}"; a step may use ${tools.join(", ")}`);
+				problems.push(`step "${id}" wants the tool ${quoted(tool)}; a step may use ${tools.join(", ") || "none"}`);
 		}
 		for (const need of depends_on) {
-			if (!ids.includes(need)) problems.push(`step "${id}" depends on "${need}"; the steps are ${ids.join(", ")}`);
+			if (!ids.includes(need))
+				problems.push(`step "${id}" depends on ${quoted(need)}; the steps are ${ids.join(", ")}`);
 		}
 	}
 	return problems;
@@ -115,6 +146,23 @@ function leaves(steps: readonly PlanStep[]): readonly PlanStep[] {
 	return steps.filter(({ id }) => !steps.some(({ depends_on }) => depends_on.includes(id)));
 }
 
-function invalid(problems: readonly string[]): PlanError {
+/** What a schema says against a value, each with its place in it: `steps.0.id: …`. */
+export const problemsOf = ({ issues }: z.ZodError): string[] =>
+	issues.map(({ path, message }) => `${path.join(".") || "plan"}: ${message.replace(/^Invalid input: /, "")}`);
+
+/** A model that is told is asked again with this text, so it is short, however much is wrong. */
+const MOST_PROBLEMS = 10;
+const MOST_CHARACTERS = 500;
+
+function invalid(all: readonly string[]): PlanError {
+	const left = all.length - MOST_PROBLEMS;
+	const problems = all.slice(0, MOST_PROBLEMS).map((each) => cut(each, MOST_CHARACTERS));
+	if (left > 0) problems.push(`and ${left} more`);
 	return new PlanError("PLAN_INVALID", `this plan cannot be run: ${problems.join("; ")}`, { problems });
 }
+
+/** What a model wrote, short and on one line. */
+const quoted = (text: unknown): string => JSON.stringify(cut(String(text), 60));
+
+const cut = (text: string, most: number): string =>
+	(text.length > most ? `${text.slice(0, most - 1)}…` : text).toWellFormed();

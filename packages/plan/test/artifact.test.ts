@@ -45,6 +45,16 @@ test("one that is gone is lost, and says so", async () => {
 	expect(await readDecomposition(hash, blobs)).toEqual({ kind: "lost", why: `${nameOf(hash)} is gone` });
 });
 
+test("one that another version has written is refused, with what this one does not read", async () => {
+	const [first, ...rest] = plan.steps;
+	const newer = { ...plan, steps: [{ ...first, skill: "digest" }, ...rest] };
+	const hash = await writeDecomposition(newer as typeof plan, blobs);
+	await expect(readDecomposition(hash, blobs)).rejects.toMatchObject({
+		code: "PLAN_UNREADABLE",
+		message: expect.stringContaining('steps.0: there is no "skill"'),
+	});
+});
+
 test.each<[how: string, change: (text: string) => string]>([
 	["edited by hand", (text) => text.replace("Do s1", "Do s1 twice")],
 	["cut", (text) => text.slice(0, -20)],

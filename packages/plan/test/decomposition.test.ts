@@ -26,15 +26,32 @@ describe("a plan that cannot be run is refused with everything that is wrong, an
 		Array.from({ length: count }, (_, i) => step(`s${i}`, i > 0 ? after(`s${i - 1}`) : {}));
 
 	test.each<[wrong: string, proposal: unknown, problems: readonly string[]]>([
-		["no plan at all", "do it", ["plan: Invalid input: expected object, received string"]],
-		["no goal", { steps: chain(2) }, ["goal: Invalid input: expected string, received undefined"]],
-		["too few steps", proposal(...chain(1)), ["steps: a plan has 2 to 7 steps"]],
-		["too many steps", proposal(...chain(8)), ["steps: a plan has 2 to 7 steps"]],
-		["a field that nobody knows", { ...proposal(...chain(2)), mode: "fast" }, ['plan: Unrecognized key: "mode"']],
+		["no plan at all", "do it", ["plan: expected object, received string"]],
+		["no goal", { steps: chain(2) }, ["goal: expected string, received undefined"]],
+		["too few steps", proposal(...chain(1)), ["steps: a plan has 2 to 7 steps; found 1"]],
+		["too many steps", proposal(...chain(8)), ["steps: a plan has 2 to 7 steps; found 8"]],
+		[
+			"a field that nobody knows",
+			{ ...proposal(...chain(2)), mode: "fast" },
+			['plan: there is no "mode"; there are goal, steps'],
+		],
+		[
+			"a field of a step that nobody knows",
+			proposal(step("s1", { after: [], tool: "x" }), step("s2", after("s1"))),
+			['steps.0: there is no "after", "tool"; there are id, description, tools, depends_on'],
+		],
+		["steps in a text", { goal: "x", steps: "[]" }, ["steps: expected a list of steps; found a text"]],
+		[
+			"texts that are empty, or too long",
+			{ goal: "", steps: [step("s1", { description: "d".repeat(501) }), step("s2", after("s1"))] },
+			["goal: expected a text; found an empty one", "steps.0.description: expected at most 500 characters; found 501"],
+		],
 		[
 			"an id that is no name",
 			proposal(step("step one"), step("s2", after("step one"))),
-			["steps.0.id: expected a short name such as s1"],
+			[
+				'steps.0.id: expected a short name such as s1: a letter, then letters, digits, _ and -, 32 at most; found "step one"',
+			],
 		],
 		["two steps of one name", proposal(step("s1"), step("s1"), step("s2", after("s1"))), ['two steps are called "s1"']],
 		[
@@ -80,6 +97,36 @@ describe("a plan that cannot be run is refused with everything that is wrong, an
 			}),
 		);
 	});
+});
+
+test("what is said of it stays short, however much is wrong with it", () => {
+	const wrong = proposal(
+		step("s1", { tools: Array.from({ length: 1000 }, (_, i) => `${i}${"x".repeat(10_000)}`) }),
+		step("s2", after("s1")),
+	);
+	const said = (): string => {
+		try {
+			parseDecomposition(wrong, tools);
+		} catch (error) {
+			return (error as Error).message;
+		}
+		return "";
+	};
+	expect(said()).toMatch(/^this plan cannot be run: step "s1" wants the tool "0x+…"; .*; and 991 more$/);
+	expect(said().length).toBeLessThan(6000);
+});
+
+test("half a character, which providers refuse, is taken out", () => {
+	const { goal, steps } = parseDecomposition(
+		{ goal: "a \ud83e", steps: [step("s1", { description: "\udd8a" }), step("s2", after("s1"))] },
+		tools,
+	);
+	expect([goal, steps[0]?.description]).toEqual(["a \ufffd", "\ufffd"]);
+});
+
+test("a step may have the name of what every object has", () => {
+	const plan = proposal(step("constructor"), step("toString", after("constructor")));
+	expect(parseDecomposition(plan, tools).steps.map(({ id }) => id)).toEqual(["constructor", "toString"]);
 });
 
 test("seven steps are a plan, whatever order they stand in", () => {
