@@ -42,9 +42,11 @@ function answerFrom(given: readonly GivenAnswer[], question: OpenQuestion): stri
 	return undefined;
 }
 
-/** What needs a permission is not done where nobody is; all else stays open, and its work stops. */
+/** What needs a permission is not done where nobody is, nor a plan started; all else stays open, and its work stops. */
 const nobody = ({ choices, explained }: OpenQuestion): string | undefined =>
-	choices?.includes("once") ? `${explained}: nobody is here who could allow it` : undefined;
+	explained !== undefined && ["once", "edit"].some((choice) => choices?.includes(choice))
+		? "no: nobody is here who could allow it"
+		: undefined;
 
 /** Undefined when the person leaves it open, with Ctrl-D. */
 async function askPerson({
@@ -63,7 +65,7 @@ async function askPerson({
 const isAnswer = ({ choices, explained }: OpenQuestion, given: string): boolean =>
 	choices === undefined
 		? given !== ""
-		: choices.includes(given) || (explained !== undefined && given.startsWith(`${explained}: `));
+		: choices.includes(given) || [explained ?? []].flat().some((choice) => given.startsWith(`${choice}: `));
 
 async function typed(text: string, signal: AbortSignal): Promise<string | undefined> {
 	const lines = answerLines();

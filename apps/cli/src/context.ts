@@ -22,7 +22,7 @@ import { createFetchTool } from "@reyn/tools/fetch";
 import { createShellTool } from "@reyn/tools/shell";
 import { codeOf } from "@reyn/wal";
 import { assertOwnDirectory } from "@reyn/wal/internal";
-import { budgetOf, modelSettingsOf, permissionsOf, pricesOf, runtimeOptionsOf } from "./config/options.ts";
+import { budgetOf, modelSettingsOf, permissionsOf, plansOf, pricesOf, runtimeOptionsOf } from "./config/options.ts";
 import { type Setting, type Settings, settingsOf } from "./config/settings.ts";
 import { digestSkill } from "./digest-skill.ts";
 import { printSpace } from "./event-lines.ts";
@@ -43,6 +43,8 @@ export interface Globals {
 	readonly model?: string;
 	/** What tools do without a question. */
 	readonly mode?: PermissionMode | undefined;
+	/** May models propose plans? */
+	readonly plan?: "auto" | "never" | undefined;
 	/** A file with answers to what is asked. */
 	readonly answers?: string | undefined;
 	readonly pace: number;
@@ -255,11 +257,13 @@ async function isBlank({ wal, timeline }: Runtime): Promise<boolean> {
 
 /** What the model is told in this directory, as it is now. */
 export async function told(globals: Globals): Promise<Instructions> {
-	const { rules = [], mode } = permissionsOf((await configured(globals)).config, globals.mode);
+	const { config } = await configured(globals);
+	const { rules = [], mode } = permissionsOf(config, globals.mode);
 	return readInstructions(globals.cwd, {
 		...rootOptionsOf(globals, stateOf(globals)),
 		isClosed: (path) => isUnreadable(rules, path),
 		changes: mode !== "read-only",
+		plans: plansOf(config, globals.plan).offer !== "never",
 	});
 }
 
@@ -305,6 +309,7 @@ async function options(globals: Globals): Promise<RuntimeOptions> {
 		prices: { ...pricesOf(config), ...freeModels },
 		askUser: true,
 		...runtimeOptionsOf(config),
+		plans: plansOf(config, globals.plan),
 	};
 }
 

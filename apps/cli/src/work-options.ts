@@ -6,7 +6,7 @@ import type { Globals } from "./context.ts";
 /** Of the process, and of another kind than the mode of a rewind, which has the same name. */
 class ProcessOption extends Option {}
 
-export type ProcessOptions = Pick<Globals, "mode" | "answers">;
+export type ProcessOptions = Pick<Globals, "mode" | "answers" | "plan">;
 
 export const modeOption = (): Option =>
 	new ProcessOption("--mode <mode>", "what tools do without a question (default: as configured, else ask)").choices(
@@ -15,6 +15,12 @@ export const modeOption = (): Option =>
 
 export const answersOption = (): Option =>
 	new ProcessOption("--answers <file>", "what is answered to questions: a list of { to: <pattern>, answer } in YAML");
+
+export const planOption = (): Option =>
+	new ProcessOption("--plan <when>", "may the model propose a plan? (default: as configured, else auto)").choices([
+		"auto",
+		"never",
+	]);
 
 /** Those that were given with a command. */
 export function processOptionsOf(command: Command): ProcessOptions {

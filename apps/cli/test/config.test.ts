@@ -9,6 +9,7 @@ import {
 	budgetOf,
 	modelSettingsOf,
 	permissionsOf,
+	plansOf,
 	pricesOf,
 	retentionOf,
 	runtimeOptionsOf,
@@ -35,7 +36,7 @@ const OWN = "home/reyn/config.yaml";
 test.each([
 	[
 		"plan:\n  concurency: 3",
-		/^reyn.yaml:2:3: plan.concurency: there is no such key; there are concurrency, step_max_iterations, retry_limit$/,
+		/^reyn.yaml:2:3: plan.concurency: there is no such key; there are offer, confirm, invalid_retries, concurrency, step_max_iterations, retry_limit$/,
 	],
 	["plans: {}", /^reyn.yaml:1:1: plans: there is no such key; there are model, model_settings, .*retention, events$/],
 	[
@@ -232,6 +233,18 @@ test("a file of a directory sets a budget lower than your own, and not higher", 
 	expect((await held())?.day_usd).toBe(20);
 });
 
+test("a file of a directory has a plan asked about or not offered, and takes neither back", async () => {
+	const held = async () => plansOf((await settingsOf({ cwd, state }, env)).config);
+	await write("reyn.yaml", "plan: { offer: auto, confirm: never }\n");
+	await write(OWN, "plan: { offer: never, confirm: ask }\n");
+	expect(await held()).toEqual({ offer: "never", confirm: "ask" });
+	await write(OWN, "plan: { offer: auto }\n");
+	await write("reyn.yaml", "plan: { offer: never, confirm: ask }\n");
+	await write("reyn.local.yaml", "plan: { offer: auto, confirm: never }\n");
+	expect(await held()).toEqual({ offer: "never", confirm: "ask" });
+	expect(plansOf((await settingsOf({ cwd, state }, env)).config, "auto").offer).toBe("auto");
+});
+
 test("what becomes of a call in doubt is said by tool: a file of a directory adds to what you have said", async () => {
 	await write(OWN, "in_doubt:\n  per_tool: { pay: ask, send: retry }\n");
 	await write("reyn.yaml", "in_doubt:\n  per_tool: { send: skip }\n");
@@ -250,6 +263,9 @@ const keys: Readonly<Record<string, readonly [value: unknown, reached: (config: 
 	"model_settings.reasoning": ["low", (config) => modelSettingsOf(config), { reasoning: "low" }],
 	"model_policy.tries": [2, (config) => runtimeOptionsOf(config).modelPolicy, { retry: { maxAttempts: 2 } }],
 	"model_policy.timeout_seconds": [9, (config) => runtimeOptionsOf(config).modelPolicy, { timeoutMs: 9000 }],
+	"plan.offer": ["never", (config) => plansOf(config), { offer: "never" }],
+	"plan.confirm": ["ask", (config) => plansOf(config), { confirm: "ask" }],
+	"plan.invalid_retries": [0, (config) => plansOf(config), { invalidRetries: 0 }],
 	"plan.concurrency": [1, (config) => runtimeOptionsOf(config).limits, { concurrency: 1 }],
 	"plan.step_max_iterations": [2, (config) => runtimeOptionsOf(config).limits, { stepMaxIterations: 2 }],
 	"plan.retry_limit": [0, (config) => runtimeOptionsOf(config).limits, { retryLimit: 0 }],

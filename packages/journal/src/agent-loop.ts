@@ -29,7 +29,7 @@ export interface LoopOptions {
 	/**
 	 * Lets tools with `endsTurn` end the loop; without this option they are like other tools. When such a tool answers with an error,
 	 * the model sees it and may try again, `mendings` times; after that the error ends the loop. A call that failed without an answer
-	 * ends it at once.
+	 * ends it at once. An answer that says `goesOn` ends nothing, and is no try.
 	 */
 	readonly handsOver?: { readonly mendings: number } | undefined;
 }
@@ -123,7 +123,7 @@ export async function agentLoop(
 			await options.onResult?.(call, result);
 			const { text, files } = result;
 			messages.push({ role: "tool", callId, name, text, ...(files && { files }) });
-			if (tools.find((tool) => tool.name === name)?.endsTurn) ending.push({ name, ...result });
+			if (!result.goesOn && tools.find((tool) => tool.name === name)?.endsTurn) ending.push({ name, ...result });
 		}
 		if (!handsOver || ending.length === 0) continue;
 		const handedOver = endOf(ending, mended++ < handsOver.mendings);

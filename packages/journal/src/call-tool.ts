@@ -15,6 +15,8 @@ export interface ToolResult {
 	readonly error?: string;
 	/** Is there no answer of the tool? It threw, the call was denied, or there is no such tool. */
 	readonly failed: boolean;
+	/** Does the turn go on, whatever the tool? */
+	readonly goesOn?: true;
 	/** What the model is shown beside the text. */
 	readonly files?: readonly AttachedFile[];
 }
@@ -38,8 +40,8 @@ export async function callTool(
 	}
 	try {
 		const result = await lane.perform({ ...toolStep(tool, args), round });
-		const { text, isError, files } = answerOf(result, tool);
-		const more = { ...(isError ? { error: text } : {}), ...(files ? { files } : {}) };
+		const { text, isError, goesOn, files } = answerOf(result, tool);
+		const more = { ...(isError ? { error: text } : {}), ...(goesOn ? { goesOn } : {}), ...(files ? { files } : {}) };
 		return { text: shown({ text, isError, files }), failed: false, ...more };
 	} catch (error) {
 		lane.signal.throwIfAborted();
@@ -130,10 +132,16 @@ const SKIPPED = "(skipped: nobody knows whether this call happened before the pr
 /** The recorded form of an answer: a plain text stays a string. */
 function recordedAs(answer: string | ToolAnswer): string | ToolAnswer {
 	if (!isAnswer(answer)) return answer;
-	const { text, isError, files = [] } = answer;
-	if (!isError && files.length === 0) return text;
-	return { text, ...(isError ? { isError } : {}), ...(files.length > 0 ? { files } : {}) };
+	const recorded = recordedAnswer(answer);
+	return Object.keys(recorded).length === 1 ? recorded.text : recorded;
 }
+
+const recordedAnswer = ({ text, isError, goesOn, files = [] }: ToolAnswer): ToolAnswer => ({
+	text,
+	...(isError ? { isError } : {}),
+	...(goesOn ? { goesOn } : {}),
+	...(files.length > 0 ? { files } : {}),
+});
 
 const reconciled = (found: Reconciled<string | ToolAnswer>): Reconciled<string | ToolAnswer> =>
 	found.kind === "done" ? { ...found, result: recordedAs(found.result) } : found;
@@ -141,9 +149,7 @@ const reconciled = (found: Reconciled<string | ToolAnswer>): Reconciled<string |
 /** @param tool where it is known: older versions recorded the answers of tools with `endsTurn` in another form */
 function answerOf(result: unknown, tool?: Tool): ToolAnswer {
 	if (isAnswer(result)) {
-		const { text, isError } = result;
-		const files = filesOf(result);
-		return { text, ...(isError ? { isError } : {}), ...(files.length > 0 ? { files } : {}) };
+		return recordedAnswer({ ...result, files: filesOf(result) });
 	}
 	const text = result as string;
 	const [said, refused] = (tool?.endsTurn && /^ERROR: (.*)$/s.exec(String(result))) || [];

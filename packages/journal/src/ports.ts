@@ -105,7 +105,10 @@ export type Json = null | boolean | number | string | readonly Json[] | { readon
 /** A tool that a model may call. */
 export interface Tool extends ToolSpec {
 	readonly purity: Purity;
-	/** The turn is over once this tool has answered without an error: it has started work that reports by itself, such as a plan. */
+	/**
+	 * The turn is over once this tool has answered without an error, unless the answer says that it goes on: it has started work that
+	 * reports by itself, such as a plan.
+	 */
 	readonly endsTurn?: true | undefined;
 	/**
 	 * Says what a call would touch, for who decides whether it may be made. It only looks, and throws where the call could not be made
@@ -152,6 +155,8 @@ export interface Want {
 export interface ToolAnswer {
 	readonly text: string;
 	readonly isError?: boolean | undefined;
+	/** Beside an error of a tool with `endsTurn`: that was no mistake of the model, which may try again as often as it likes. */
+	readonly goesOn?: true | undefined;
 	/** What the model is shown beside the text, as `attach` of the context gave it. */
 	readonly files?: readonly AttachedFile[] | undefined;
 }

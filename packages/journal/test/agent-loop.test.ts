@@ -12,6 +12,7 @@ import {
 	type StepEvent,
 	stepCompleted,
 	type Tool,
+	type ToolAnswer,
 	type Using,
 } from "../src/index.ts";
 import { DyingLog, SimulatedTime, scope, using } from "./dying-log.ts";
@@ -227,7 +228,7 @@ describe("an answer that is not whole", () => {
 
 describe("a tool that ends the turn", () => {
 	const handsOver = { mendings: 1 };
-	const plan = (...answers: readonly (string | Error | { text: string; isError: true })[]): Tool => {
+	const plan = (...answers: readonly (string | Error | ToolAnswer)[]): Tool => {
 		let calls = 0;
 		return tool("plan", {
 			endsTurn: true,
@@ -267,6 +268,26 @@ describe("a tool that ends the turn", () => {
 	test("ends it at once where it has no answer", async () => {
 		const end = await run(saying(["plan"]), [plan(new Error("no place for it"))], { handsOver });
 		expect(end).toMatchObject({ rounds: 1, handedOver: { error: "no place for it", failed: true } });
+	});
+
+	test("goes on where its answer says so, which is no try, over a cut too", async () => {
+		const log = new DyingLog();
+		const answers = [
+			{ text: "not so", isError: true as const, goesOn: true as const },
+			{ text: "no", goesOn: true as const },
+		];
+		const replies = [["plan"], ["plan"], ["plan"], ["plan"]];
+		const first = saying(...replies);
+		const end = await run(first, [plan(...answers, invalid, "started")], { handsOver }, log);
+		expect(end).toMatchObject({ rounds: 4, handedOver: { text: "started" } });
+		expect(first.asked.map(({ messages }) => messages.at(-1)?.text).slice(1)).toEqual([
+			"ERROR: not so",
+			"no",
+			"ERROR: no steps",
+		]);
+		const next = saying();
+		expect(await run(next, [plan()], { handsOver }, log)).toEqual(end);
+		expect(next.asked).toEqual([]);
 	});
 
 	test("that is made so over a cut ends no round that something was answered to then", async () => {

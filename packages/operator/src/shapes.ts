@@ -177,7 +177,7 @@ export const questionShape = z.object({
 	question: z.string(),
 	lines: texts.optional(),
 	choices: texts.optional(),
-	explained: z.string().optional(),
+	explained: z.union([z.string(), texts]).optional(),
 });
 
 /** As `PermissionRule` of `@reyn/runtime`. */

@@ -37,6 +37,7 @@ import type { PermissionMode } from "./features/permission/decide.ts";
 import type { PermissionOptions, Permissions } from "./features/permission/permission-host.ts";
 import { planWork } from "./features/plan/pieces.ts";
 import type { PlanResume, StepOfPlan } from "./features/plan/plan-host.ts";
+import type { ProposalOptions } from "./features/plan/proposal.ts";
 import { SCRIPT } from "./features/script/pieces.ts";
 import type { Scripts, StartedScript } from "./features/script/scripts.ts";
 import { skillWork } from "./features/skill/pieces.ts";
@@ -88,6 +89,8 @@ export interface RuntimeOptions {
 	readonly features?: readonly Feature[];
 	readonly skills?: readonly Skill[];
 	readonly limits?: Partial<PlanLimits>;
+	/** Whether turns may propose plans, and whether a person is asked before one starts. */
+	readonly plans?: ProposalOptions;
 	/** How many rounds of model and tools a turn may take before a person is asked whether it goes on. Default: 50. */
 	readonly turnRounds?: number;
 	readonly skillResume?: SkillResume;

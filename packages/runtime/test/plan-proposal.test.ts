@@ -58,6 +58,35 @@ test("one that stays invalid is asked for once more, and then the turn says so, 
 	});
 });
 
+test.each([0, 3])("it may be mended %s times, where that is said", async (invalidRetries) => {
+	const model = stubborn({ goal: "x", steps: [] });
+	const { runtime } = await open(project, { model, plans: { invalidRetries } });
+	await runtime.prompt("plan!");
+	await runtime.idle();
+	expect(model.asked).toHaveLength(1 + invalidRetries);
+	expect(repliesIn(runtime)).toEqual([expect.stringMatching(/^No plan was started: /)]);
+	await runtime.close();
+});
+
+test.each([-1, 0.5, Number.NaN])("%s times are refused", async (invalidRetries) => {
+	await expect(open(project, { plans: { invalidRetries } })).rejects.toThrow(
+		"plans.invalidRetries is a whole number from 0 on",
+	);
+});
+
+test("none is asked for where plans are not offered, and one that comes all the same starts nothing", async () => {
+	const model = scripted((request) =>
+		lastOf(request).startsWith("ERROR: there is no tool") ? "so not" : [{ name: PLAN_TOOL, args: plan }],
+	);
+	const { runtime } = await open(project, { model, plans: { offer: "never" } });
+	await runtime.prompt("plan!");
+	await runtime.idle();
+	expect(model.asked[0]?.tools.map(({ name }) => name)).not.toContain(PLAN_TOOL);
+	expect(repliesIn(runtime)).toEqual(["so not"]);
+	expect(await kindsIn(project)).not.toContain("plan_started");
+	await runtime.close();
+});
+
 test("one that can be run is started once, wherever the process dies between its record and the end of its turn", async () => {
 	const { runtime } = await open(project, { model: stubborn(plan) });
 	await runtime.prompt("plan!");
@@ -69,11 +98,34 @@ test("one that can be run is started once, wherever the process dies between its
 		const { runtime: next, shown } = await open({ ...project, state }, { model: stubborn(plan) });
 		next.resume();
 		await next.idle();
+		// It is not proposed again, nor refused.
+		expect([seq, repliesIn(next)]).toEqual([seq, []]);
 		await next.close();
 		const starts = (await kindsIn({ ...project, state })).filter((kind) => kind === "plan_started");
 		expect([seq, starts.length, shown.map(({ text }) => text)]).toEqual([seq, 1, ["done"]]);
 		await removeState(state);
 	}
+});
+
+test("of two in one answer the first is started, and the other is told so", async () => {
+	const other = { ...plan, goal: "another goal" };
+	const model = scripted((request) =>
+		lastOf(request).startsWith("Goal:") ? "done" : [plan, other].map((args) => ({ name: PLAN_TOOL, args })),
+	);
+	const { runtime, shown } = await open(project, { model });
+	const turn = await runtime.prompt("plan!");
+	await runtime.idle();
+	expect(shown.map(({ text }) => text)).toEqual(["done"]);
+	expect((await kindsIn(project)).filter((kind) => kind === "plan_started")).toHaveLength(1);
+	const results = runtime
+		.conversation()
+		.items.toArray()
+		.flatMap((item) => (item.type === "result" ? [item.text] : []));
+	expect(results).toEqual([
+		expect.stringContaining(`plan p${turn} started`),
+		`ERROR: plan p${turn} has started; one turn starts one plan`,
+	]);
+	await runtime.close();
 });
 
 test("two in one answer are refused as one", async () => {

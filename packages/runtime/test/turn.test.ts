@@ -55,6 +55,7 @@ async function begun() {
 			tools: [tool],
 			texts: memoryBlobs(),
 			maxRounds: 12,
+			mendings: 1,
 			more: async () => false,
 			keep: async (write) => write(),
 			onText() {},

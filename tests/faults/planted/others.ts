@@ -210,11 +210,11 @@ const ofRewindModes: readonly Defect[] = [
 
 const ofRuntime: readonly Defect[] = [
 	{
-		name: "start a second plan for a turn that was cut",
+		name: "start a second plan for a turn",
 		package: "runtime",
 		file: "features/plan/plan-host.ts",
-		from: "if (runOf(session, plan)) return started(plan);",
-		to: "",
+		from: "if (runOf(session, plan)) return {",
+		to: "if (runOf(session, plan) && !args) return {",
 		tests: ["runtime plan-proposal"],
 	},
 	{

@@ -11,16 +11,22 @@ export async function askInChat(
 	face: Face,
 	{ signal, ...asked }: OpenQuestion & { readonly signal: AbortSignal },
 ): Promise<string | undefined> {
-	const { seq, question, choices = [], explained } = asked;
-	const inWords = choices.length === 0 ? "answer" : explained === undefined ? undefined : `${explained}, and why`;
-	const answers = [NOT_NOW, ...choices, ...(inWords === undefined ? [] : [inWords])] as const;
+	const { seq, question, choices = [], explained = [] } = asked;
+	/** By what is shown: how the answer that is typed then begins. */
+	const inWords = new Map(
+		choices.length === 0 ? [["answer", ""]] : [explained].flat().map((choice) => [inWordsOf(choice), `${choice}: `]),
+	);
+	const answers = [NOT_NOW, ...choices, ...inWords.keys()] as const;
 	const put = { title: question, lines: [], answers, note: `${askerText(asked)} asks in #${seq}` } as const;
 	const chosen = await face.put(put, signal);
 	if (typeof chosen !== "number" || signal.aborted) return undefined;
 	const answer = answers[chosen] as string;
 	if (choices.includes(answer)) return answer;
 	const typed = slash`answer ${String(seq)}`;
-	if (answer === inWords) face.fill(`${typed} ${explained === undefined ? "" : `${explained}: `}`);
+	const begin = inWords.get(answer);
+	if (begin !== undefined) face.fill(`${typed} ${begin}`);
 	else face.say([`it waits for: ${typed} ${answersText(asked)}`]);
 	return undefined;
 }
+
+const inWordsOf = (choice: string): string => `${choice}, and ${choice === "edit" ? "what" : "why"}`;

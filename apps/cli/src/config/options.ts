@@ -1,7 +1,14 @@
 /** What of a configuration reaches the runtime, the model and the collection of old history. */
 import type { AiSdkSettings } from "@reyn/ai-sdk";
 import type { Prices } from "@reyn/journal";
-import type { BudgetOptions, PermissionMode, PermissionOptions, PermissionRule, RuntimeOptions } from "@reyn/runtime";
+import type {
+	BudgetOptions,
+	PermissionMode,
+	PermissionOptions,
+	PermissionRule,
+	ProposalOptions,
+	RuntimeOptions,
+} from "@reyn/runtime";
 import type { Config } from "./schema.ts";
 
 export function runtimeOptionsOf({
@@ -37,6 +44,12 @@ export function runtimeOptionsOf({
 			maxBytes: events.max_mb === undefined ? undefined : events.max_mb * 1_000_000,
 		}),
 	};
+}
+
+/** @param offer that was given with the command */
+export function plansOf({ plan = {} }: Config, offer?: ProposalOptions["offer"]): ProposalOptions {
+	const { confirm, invalid_retries: invalidRetries } = plan;
+	return said({ offer: offer ?? plan.offer, confirm, invalidRetries });
 }
 
 /** @param mode that was given with the command */

@@ -101,6 +101,17 @@ export const configSchema = shape(
 		),
 		plan: shape(
 			{
+				offer: z.enum(["auto", "never"]).describe("auto: the model may propose one; never: it may not"),
+				confirm: z
+					.enum(["never", "ask"])
+					.describe(
+						"ask: you see the steps first, and say yes, no, or what to change; where nobody is here that is a no",
+					),
+				invalid_retries: z
+					.int()
+					.nonnegative()
+					.max(10)
+					.describe("how often the model may mend, in one turn, a plan that cannot be run"),
 				concurrency: count(64).describe("steps at a time"),
 				step_max_iterations: count(1000).describe("model calls of one step"),
 				retry_limit: z.int().nonnegative().max(100).describe("tries of a model call behind the first"),
@@ -201,7 +212,14 @@ export type Config = z.infer<typeof configSchema>;
 export const defaults = {
 	model: "offline",
 	model_policy: { tries: 6, timeout_seconds: 600 },
-	plan: { concurrency: 3, step_max_iterations: 5, retry_limit: 3 },
+	plan: {
+		offer: "auto",
+		confirm: "never",
+		invalid_retries: 1,
+		concurrency: 3,
+		step_max_iterations: 5,
+		retry_limit: 3,
+	},
 	plan_resume: { default: "retry_pending" },
 	skill_resume: { default: "retry" },
 	in_doubt: { default: "retry" },

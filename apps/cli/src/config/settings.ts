@@ -47,16 +47,22 @@ export async function settingsOf({ model, ...where }: Asked, env: Env): Promise<
 	return { config: nested(from), from, unknown };
 }
 
-/** From the narrowest on. */
-const modes: readonly unknown[] = ["read-only", "ask", "edits", "all"] satisfies readonly PermissionMode[];
+/** By setting: its values from the narrowest on, and the one that holds where nothing is said. */
+const narrowing: Readonly<Record<string, readonly [values: readonly unknown[], otherwise: unknown]>> = {
+	"permissions.mode": [["read-only", "ask", "edits", "all"] satisfies readonly PermissionMode[], "ask"],
+	"plan.offer": [["never", "auto"], "auto"],
+	"plan.confirm": [["ask", "never"], "never"],
+};
 
 /** A file of a directory allows no more than what holds without it. */
 function narrows(path: readonly string[], value: unknown, from: ReadonlyMap<string, Setting>): boolean {
 	const name = path.join(".");
 	const { value: held } = from.get(name) ?? {};
 	if (path[0] === "budget") return held === undefined || (value as number) < (held as number);
-	if (name !== "permissions.mode") return true;
-	return modes.indexOf(value) < modes.indexOf(held ?? "ask");
+	const narrower = narrowing[name];
+	if (!narrower) return true;
+	const [values, otherwise] = narrower;
+	return values.indexOf(value) < values.indexOf(held ?? otherwise);
 }
 
 /** The stronger value counts; but rules, and what is said by tool, are added, so that nothing takes away what is said elsewhere. */

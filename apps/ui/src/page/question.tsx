@@ -71,7 +71,8 @@ interface ChoicesProps extends Answering {
 }
 
 function Choices({ of, choices, own, typed, isBusy, answer }: ChoicesProps) {
-	const { seq, question, explained } = of;
+	const { seq, question } = of;
+	const explained = [of.explained ?? []].flat();
 	const why = typed.value.trim();
 	return (
 		<fieldset>
@@ -85,18 +86,18 @@ function Choices({ of, choices, own, typed, isBusy, answer }: ChoicesProps) {
 						type="button"
 						key={choice}
 						data-question={index === 0 ? "" : undefined}
-						// A reason belongs to one of them alone.
-						disabled={isBusy || (why !== "" && choice !== explained)}
-						onClick={() => void answer(choice === explained && why !== "" ? `${choice}: ${why}` : choice)}
+						// Words belong to some of them alone.
+						disabled={isBusy || (why !== "" && !explained.includes(choice))}
+						onClick={() => void answer(why === "" ? choice : `${choice}: ${why}`)}
 					>
 						<Text of={choice} />
 					</button>
 				))}
 			</div>
-			{explained !== undefined && (
+			{explained.length > 0 && (
 				<label class="question-line">
 					<span>
-						Why <Text of={explained} />
+						{explained.length > 1 ? "In words" : "Why"} <Text of={explained.join(", ")} />
 					</span>
 					<input id={`question-${seq}`} autocomplete="off" value={typed.value} onInput={typing(typed)} />
 				</label>

@@ -134,8 +134,8 @@ export interface OpenQuestion {
 	/** What has to be seen to answer it. */
 	readonly lines?: readonly string[];
 	readonly choices?: readonly string[];
-	/** The choice that a reason may follow. */
-	readonly explained?: string;
+	/** The choice that words may follow, or the choices. */
+	readonly explained?: string | readonly string[];
 }
 
 export interface SkillRun {

@@ -20,5 +20,5 @@ export const askerText = ({ from: { kind, id } }: Pick<Question, "from">): strin
 export function answersText({ choices, explained }: Pick<Question, "choices" | "explained">): string {
 	if (!choices) return '"…"';
 	const words = choices.map((each) => (/^[\w-]+$/.test(each) ? each : JSON.stringify(oneLine(each, 60))));
-	return `${words.join("|")}${explained === undefined ? "" : `|"${explained}: …"`}`;
+	return [...words, ...[explained ?? []].flat().map((choice) => `"${choice}: …"`)].join("|");
 }

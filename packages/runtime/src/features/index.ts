@@ -36,7 +36,7 @@ export interface BuiltIn {
 }
 
 export interface BuiltInOptions
-	extends ConversationOptions,
+	extends Omit<ConversationOptions, "mendings">,
 		PlanOptions,
 		ScriptOptions,
 		QuestionOptions,
@@ -51,7 +51,7 @@ export function builtIn({ skills, skillResume, permissions, ...options }: BuiltI
 	const question = questionFeature(options);
 	const permission = permissionFeature(permissions);
 	const budget = budgetFeature(options);
-	const conversation = conversationFeature(options);
+	const conversation = conversationFeature({ ...options, mendings: options.plans?.invalidRetries });
 	const plan = planFeature(options);
 	const skill = skillFeature({ skills, resume: skillResume });
 	const script = scriptFeature(options);

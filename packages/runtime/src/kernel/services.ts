@@ -58,8 +58,8 @@ export interface Asking {
 	readonly lines?: readonly string[];
 	/** One of these is an answer. Absent: any text is. */
 	readonly choices?: readonly string[];
-	/** The choice that a reason may follow. */
-	readonly explained?: string;
+	/** The choice that words may follow, or the choices. */
+	readonly explained?: string | readonly string[];
 	/** Is it asked where nobody is here, too, and the work stops until it is answered? Default: such work is told that nobody is here. */
 	readonly waits?: boolean;
 }
@@ -93,8 +93,8 @@ export interface OpenQuestion {
 	readonly lines?: readonly string[] | undefined;
 	/** One of these is an answer. Absent: any text is. */
 	readonly choices?: readonly string[] | undefined;
-	/** The choice that a reason may follow: with `no`, `no: not this file` is an answer. */
-	readonly explained?: string | undefined;
+	/** The choice that words may follow, or the choices: with `no`, `no: not this file` is an answer. */
+	readonly explained?: string | readonly string[] | undefined;
 }
 
 /** Puts a question to a person. Undefined: they leave it open. */

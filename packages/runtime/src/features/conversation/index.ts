@@ -18,7 +18,7 @@ import {
 	userPrompt,
 } from "./records.ts";
 import { tellTurn } from "./tell.ts";
-import { TURN_ROUNDS } from "./turn.ts";
+import { MENDINGS, TURN_ROUNDS } from "./turn.ts";
 import { Turns } from "./turns.ts";
 
 export interface ConversationOptions {
@@ -26,6 +26,8 @@ export interface ConversationOptions {
 	onMessage?(message: BackgroundMessage): Promise<void>;
 	/** How many rounds of model and tools a turn may take before a person is asked whether it goes on. Default: 50. */
 	readonly turnRounds?: number | undefined;
+	/** How often a model may correct what it hands over in a turn, such as a plan that cannot be run. Default: 1. */
+	readonly mendings?: number | undefined;
 }
 
 export interface ConversationHost extends FeatureHost {
@@ -36,6 +38,7 @@ export interface ConversationHost extends FeatureHost {
 export const conversationFeature = ({
 	onMessage,
 	turnRounds = TURN_ROUNDS,
+	mendings = MENDINGS,
 }: ConversationOptions = {}): Feature<ConversationHost> => ({
 	name: "conversation",
 	records: {
@@ -61,7 +64,7 @@ export const conversationFeature = ({
 	audit: auditTurn,
 	start(kernel: Kernel) {
 		const outbox = new Outbox(kernel, onMessage);
-		const turns = new Turns(kernel, turnRounds);
+		const turns = new Turns(kernel, turnRounds, mendings);
 		return {
 			turns,
 			outbox,

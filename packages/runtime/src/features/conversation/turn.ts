@@ -23,8 +23,8 @@ import { assistantMessage, toolFailed, turnCompleted } from "./records.ts";
 /** How many rounds of model and tools one turn may take by default: enough for a change and its tests, too few for an endless loop. */
 export const TURN_ROUNDS = 50;
 
-/** How often a model may correct what it hands over, such as a plan that cannot be run. */
-const MENDINGS = 1;
+/** How often a model may correct what it hands over, such as a plan that cannot be run, by default. */
+export const MENDINGS = 1;
 
 /** The default instructions of an agent. */
 export const INSTRUCTIONS =
@@ -39,6 +39,8 @@ export interface TurnPorts extends Using {
 	readonly texts: BlobStore;
 	/** How many rounds of model and tools the turn may take. */
 	readonly maxRounds: number;
+	/** How often the model may correct what it hands over. */
+	readonly mendings: number;
 	/** Asks whether it may take as many more. */
 	more(rounds: number): Promise<boolean>;
 	/** Writes, and waits while the disk is full. @throws other errors of `write` */
@@ -67,7 +69,7 @@ export async function runTurn(session: Session, turn: Seq, ports: TurnPorts): Pr
 			maxRounds: ports.maxRounds,
 			more: async (rounds) => ((await ports.more(rounds)) ? ports.maxRounds : 0),
 			tooMany,
-			handsOver: { mendings: MENDINGS },
+			handsOver: { mendings: ports.mendings },
 			onText(delta) {
 				if (!wasSaid) ports.onText(delta, now);
 			},

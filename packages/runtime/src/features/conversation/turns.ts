@@ -25,15 +25,22 @@ export interface GivenFile {
 export class Turns {
 	readonly #kernel: Kernel;
 	readonly #maxRounds: number;
+	readonly #mendings: number;
 	/** The turns that were asked for in this process and whose first run is not over. */
 	readonly #asked = new Set<Seq>();
 
-	/** @param maxRounds of model and tools in one turn, before somebody is asked */
-	constructor(kernel: Kernel, maxRounds: number) {
+	/**
+	 * @param maxRounds of model and tools in one turn, before somebody is asked
+	 * @param mendings of what a model hands over in one turn
+	 */
+	constructor(kernel: Kernel, maxRounds: number, mendings: number) {
 		if (!(Number.isInteger(maxRounds) && maxRounds >= 1))
 			throw new TypeError(`turnRounds is a whole number from 1 on; found ${maxRounds}`);
 		this.#kernel = kernel;
+		if (!(Number.isInteger(mendings) && mendings >= 0))
+			throw new TypeError(`plans.invalidRetries is a whole number from 0 on; found ${mendings}`);
 		this.#maxRounds = maxRounds;
+		this.#mendings = mendings;
 	}
 
 	/**
@@ -142,6 +149,7 @@ export class Turns {
 				texts: kernel.results,
 				keep,
 				maxRounds: this.#maxRounds,
+				mendings: this.#mendings,
 				more: (rounds) => this.#mayGoOn(session, turn, rounds, signal),
 				model: agent.model,
 				instructions: await unlessAborted(agent.instructions(), signal),

@@ -1,6 +1,8 @@
 /** Hosts plans: starts one for a turn, runs it in the background, and delivers its answer. */
-import type { Tool, Using } from "@reyn/journal";
+import { hash } from "node:crypto";
+import { JournalError, type Tool, type ToolAnswer, type Using } from "@reyn/journal";
 import {
+	type Decomposition,
 	execute,
 	findPlan,
 	PlanError,
@@ -22,14 +24,15 @@ import {
 } from "@reyn/plan";
 import { costOf, stepOf } from "@reyn/plan/internal";
 import { entryAt } from "@reyn/snapshot";
-import type { BlobStore, Scope } from "@reyn/wal";
+import { type BlobStore, canonicalJson, type Scope } from "@reyn/wal";
 import { atOnce, type End, type Keep, sayEnd, shownWhenOver, type Went } from "../../kernel/background.ts";
 import type { FeatureHost, Frame, Kernel, Piece } from "../../kernel/feature.ts";
-import { type BackgroundMessages, backgroundMessages, type From } from "../../kernel/services.ts";
+import { asker, type BackgroundMessages, backgroundMessages, type From } from "../../kernel/services.ts";
 import type { Session } from "../../kernel/session.ts";
 import type { PlanEvent } from "./events.ts";
 import { PLANS } from "./kept.ts";
 import { PLAN, planWork } from "./pieces.ts";
+import { type ProposalOptions, refusalBy, startQuestion } from "./proposal.ts";
 
 /** A step of a plan, and how far it has come. */
 export type StepOfPlan = Pick<PlanStep, "id" | "description"> &
@@ -49,24 +52,28 @@ export class PlanHost implements FeatureHost {
 	readonly #limits: PlanLimits;
 	readonly #messages: BackgroundMessages;
 	readonly #resume: PlanResume;
+	readonly #proposals: ProposalOptions;
 	/** The plans that were begun in this process, or that a person has set going in it. */
 	readonly #own = new Set<string>();
 
-	constructor(kernel: Kernel, limits: PlanLimits, resume: PlanResume) {
+	constructor(kernel: Kernel, limits: PlanLimits, resume: PlanResume, proposals: ProposalOptions = {}) {
 		this.#kernel = kernel;
 		this.#blobs = kernel.blobs(PLANS);
 		this.#limits = limits;
 		this.#resume = resume;
+		this.#proposals = proposals;
 		this.#messages = kernel.get(backgroundMessages);
 	}
 
 	/** Offers the `plan` tool to turns; plan steps do not get it. */
 	tools({ session, piece, for: who, model }: Frame): readonly Tool[] {
-		return who === "turn" ? [this.#toolFor(session, `p${piece.id}`, model)] : [];
+		const isOffered = who === "turn" && this.#proposals.offer !== "never";
+		return isOffered ? [this.#toolFor(session, piece, model)] : [];
 	}
 
 	/** The `plan` tool. The id of the plan is given, so that a turn which is cut and calls the tool again starts no second plan. */
-	#toolFor(session: Session, plan: string, model: string | undefined): Tool {
+	#toolFor(session: Session, turn: Piece, model: string | undefined): Tool {
+		const plan = `p${turn.id}`;
 		const names = this.#kernel.agent(session.scope).tools.map(({ name }) => name);
 		return {
 			...planTool(names),
@@ -78,13 +85,15 @@ export class PlanHost implements FeatureHost {
 				const { space } = this.#kernel;
 				// Taken now, since a rewind during the waits below gives the session another log.
 				const { log } = session;
-				if (runOf(session, plan)) return started(plan);
+				if (runOf(session, plan)) return { text: `plan ${plan} has started; one turn starts one plan`, isError: true };
 				let decomposition: ReturnType<typeof parseDecomposition>;
 				try {
 					decomposition = parseDecomposition(args, names);
 				} catch (error) {
 					return { text: (error as Error).message, isError: true };
 				}
+				const refusal = await this.#confirmed(session, turn, decomposition, signal);
+				if (refusal) return refusal;
 				const keep = <T>(write: () => T | Promise<T>): Promise<T> => space.keep(`plan ${plan}`, "steps", write, signal);
 				const hash = await keep(() => writeDecomposition(decomposition, this.#blobs));
 				const { goal, steps } = decomposition;
@@ -101,7 +110,27 @@ export class PlanHost implements FeatureHost {
 				this.#launch(session, plan, "new");
 				return started(plan);
 			},
+			// Its process died, or a person had to be asked first: the log knows.
+			reconcile: async () => (runOf(session, plan) ? { kind: "done", result: started(plan) } : { kind: "not_done" }),
 		};
+	}
+
+	/** Asks a person about the same steps once in a turn. @returns what the model is told @throws JournalError `CALL_WAITING` */
+	async #confirmed(
+		session: Session,
+		{ kind, id }: Piece,
+		steps: Decomposition,
+		signal: AbortSignal,
+	): Promise<ToolAnswer | undefined> {
+		if (this.#proposals.confirm !== "ask") return undefined;
+		const asking = {
+			key: `${kind}/${id} plan ${hash("sha256", canonicalJson(steps))}`,
+			from: { kind, id },
+			...startQuestion(steps),
+		};
+		const answer = await this.#kernel.get(asker).ask(session, asking, signal);
+		if (answer.kind !== "later") return refusalBy(answer);
+		throw new JournalError("CALL_WAITING", `the plan waits for an answer to #${answer.seq}`, { seq: answer.seq });
 	}
 
 	/** Runs a plan in the background from wherever it stands. For a plan that was given up, it delivers the notice that a crash cut. */

@@ -175,9 +175,10 @@ const openOf = ({ scope }: Session, { key: _key, terms: _terms, answer: _none, .
 /** @throws RuntimeError `RUNTIME_ANSWER` */
 function assertAnswers({ seq, choices, explained }: Asked, text: string): void {
 	if (typeof text === "string" && (!choices || choices.includes(text))) return;
-	if (typeof text === "string" && explained !== undefined && text.startsWith(`${explained}: `)) return;
+	const withWords = [explained ?? []].flat().map((choice) => `${choice}: `);
+	if (typeof text === "string" && withWords.some((begin) => text.startsWith(begin))) return;
 	const known = choices?.map((each) => JSON.stringify(each)).join(", ") ?? "any text";
-	const why = explained === undefined ? "" : `, or ${JSON.stringify(`${explained}: <why>`)}`;
+	const why = withWords.map((begin) => `, or ${JSON.stringify(`${begin}<why>`)}`).join("");
 	throw new RuntimeError(
 		"RUNTIME_ANSWER",
 		`#${seq} takes ${choices ? "one of " : ""}${known}${why}; found ${JSON.stringify(text)}; nothing was answered`,

@@ -14,8 +14,8 @@ export const askedSchema = z.object({
 	lines: z.array(z.string()).readonly().exactOptional(),
 	/** One of these is an answer. Absent: any text is. */
 	choices: z.array(z.string()).readonly().exactOptional(),
-	/** The choice that a reason may follow: `no: not this file`. */
-	explained: z.string().exactOptional(),
+	/** The choice that words may follow, or the choices: `no: not this file`. */
+	explained: z.union([z.string(), z.array(z.string()).readonly()]).exactOptional(),
 });
 
 /** A question that work asks a person, durable before anybody is asked. It is identified by the seq of this record. */
