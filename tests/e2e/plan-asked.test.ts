@@ -61,6 +61,19 @@ test("with --plan never, or plan.offer, the model is neither offered a plan nor 
 	expect(all.map(({ told }) => told.includes("call `plan`"))).toEqual([true, false, false, true]);
 });
 
+test("a step is done by the model of its class, of which there are two at least; one that cannot be asked is said at once", async () => {
+	const plan = { ...JSON.parse(args) };
+	const classed = plan.steps.map((step: object, i: number) => ({ ...step, ...(i === 0 && { model: "small" }) }));
+	const calls = [{ id: "call_1", name: "plan", args: JSON.stringify({ ...plan, steps: classed }) }];
+	wire.replies.push({ calls }, ...answered);
+	const models = '{"small":"openai/gpt-s","large":"openai/gpt-l"}';
+	expect(await run({ REYN_MODELS: models }, "-p", "Find out.")).toMatchObject({ code: 0 });
+	expect(wire.asked.map(({ model }) => model)).toEqual(["gpt-x", "gpt-s", "gpt-x"]);
+	const missing = await run({ REYN_MODELS: '{"small":"anthropic/claude-x","large":"openai/gpt-l"}' }, "-p", "Again.");
+	expect(missing.code).toBe(2);
+	expect(missing.stderr).toContain("models.small: anthropic/claude-x needs a key");
+});
+
 test("with plan.confirm ask it is shown before it starts; where nobody is here that is a no", async () => {
 	const env = { REYN_PLAN_CONFIRM: "ask" };
 	wire.replies.push(proposal, { text: "Then not." });

@@ -152,6 +152,11 @@ const malformed: Readonly<Record<string, readonly [args: unknown, told: RegExp]>
 		steps(a, b, step("c", after("a"))),
 		/exactly one step comes last .* nothing depends on b, c/,
 	],
+	"a class of models that is not there": [
+		steps(step("a", { model: "huge" }), b),
+		/step "a" wants the model "huge"; there is no choice of models, so leave it out/,
+	],
+	"a budget of 0 tokens": [steps(step("a", { max_tokens: 0 }), b), /steps.0.max_tokens: .*>0/],
 	"a field too many": [{ ...sound, mode: "fast" }, /plan: there is no "mode"; there are goal, steps/],
 	"a field too many in a step": [steps(step("a", { tool: "look" }), b), /steps.0: there is no "tool"; there are id, /],
 	"a field __proto__": [

@@ -23,6 +23,7 @@ import { createShellTool } from "@reyn/tools/shell";
 import { codeOf } from "@reyn/wal";
 import { assertOwnDirectory } from "@reyn/wal/internal";
 import { budgetOf, modelSettingsOf, permissionsOf, plansOf, pricesOf, runtimeOptionsOf } from "./config/options.ts";
+import type { Config } from "./config/schema.ts";
 import { type Setting, type Settings, settingsOf } from "./config/settings.ts";
 import { digestSkill } from "./digest-skill.ts";
 import { printSpace } from "./event-lines.ts";
@@ -99,6 +100,25 @@ export function configured(globals: Globals): Promise<Settings> {
 /** The name of the model that answers. @throws CliError `CLI_CONFIG`, `CLI_USAGE` */
 export const modelOf = async (globals: Globals): Promise<string> =>
 	modelName((await configured(globals)).from.get("model"));
+
+/** The models of the classes that a step of a plan may name, by class. @throws CliError `CLI_CONFIG`, `CLI_USAGE` */
+async function classesOf(globals: Globals): Promise<Readonly<Record<string, string>>> {
+	const { value = {}, source = "" } = (await configured(globals)).from.get("models") ?? {};
+	const names = Object.entries(value as NonNullable<Config["models"]>);
+	return Object.fromEntries(names.map(([of, name]) => [of, modelName({ value: name, source }, `models.${of}`)]));
+}
+
+/** Can the models be asked that work begins with? @throws CliError `CLI_CONFIG`, `CLI_USAGE`, `CLI_MODEL` */
+export async function assertModels(globals: Globals): Promise<void> {
+	await assertModel(await modelOf(globals), process.env);
+	for (const [of, name] of Object.entries(await classesOf(globals))) {
+		try {
+			await assertModel(name, process.env);
+		} catch (error) {
+			throw new CliError("CLI_MODEL", `models.${of}: ${(error as Error).message}, or leave it out of models`);
+		}
+	}
+}
 
 /** Who answers, and how to choose another, where nobody has chosen. @throws CliError `CLI_CONFIG` */
 export const hintOf = async (globals: Globals): Promise<string | undefined> =>
@@ -187,8 +207,7 @@ export async function openToAsk(
 	more?: Parameters<typeof openForWork>[1],
 	begunWith?: BegunWith,
 ): Promise<Runtime> {
-	const model = await modelOf(globals);
-	await assertModel(model, process.env);
+	await assertModels(globals);
 	const hint = await hintOf(globals);
 	if (hint !== undefined && err.isTerminal && !globals.json) err.line(`reyn: ${hint}`);
 	const { directory } = await told(globals);
@@ -280,6 +299,7 @@ async function options(globals: Globals): Promise<RuntimeOptions> {
 		return trace ? tracedModel(model, trace) : model;
 	};
 	const chosen = from.get("model");
+	const classes = Object.entries(await classesOf(globals)).map(([of, name]) => [of, modelNamed(name)] as const);
 	const permissions = permissionsOf(config, globals.mode);
 	const { closed } = rootOptionsOf(globals, state);
 	const root: RootOptions = {
@@ -309,7 +329,7 @@ async function options(globals: Globals): Promise<RuntimeOptions> {
 		prices: { ...pricesOf(config), ...freeModels },
 		askUser: true,
 		...runtimeOptionsOf(config),
-		plans: plansOf(config, globals.plan),
+		plans: { ...plansOf(config, globals.plan), models: Object.fromEntries(classes) },
 	};
 }
 

@@ -77,10 +77,13 @@ export const freeModels: Prices = { [OFFLINE]: { input: 0, output: 0 } };
 
 const forms = `${OFFLINE}, or <provider>/<model> of ${Object.keys(providers).join(", ")}`;
 
-/** The name of the model that was chosen. @throws CliError `CLI_USAGE` */
-export function modelName({ value: name, source }: Setting = { value: OFFLINE, source: "default" }): string {
+/** The name of the model that was chosen. @param key where in a file it was @throws CliError `CLI_USAGE` */
+export function modelName(
+	{ value: name, source }: Setting = { value: OFFLINE, source: "default" },
+	key = "model",
+): string {
 	if (typeof name === "string" && isModel(name)) return name;
-	const where = source === "--model" || source.startsWith("REYN_") ? source : `${source}: model`;
+	const where = source === "--model" || source.startsWith("REYN_") ? source : `${source}: ${key}`;
 	throw new CliError("CLI_USAGE", `${where} takes ${forms}; found "${name}"`);
 }
 

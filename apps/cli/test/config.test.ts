@@ -38,7 +38,10 @@ test.each([
 		"plan:\n  concurency: 3",
 		/^reyn.yaml:2:3: plan.concurency: there is no such key; there are offer, confirm, invalid_retries, concurrency, step_max_iterations, retry_limit$/,
 	],
-	["plans: {}", /^reyn.yaml:1:1: plans: there is no such key; there are model, model_settings, .*retention, events$/],
+	[
+		"plans: {}",
+		/^reyn.yaml:1:1: plans: there is no such key; there are model, models, model_settings, .*retention, events$/,
+	],
 	[
 		"plan:\n  concurrency: three",
 		/^reyn.yaml:2:16: plan.concurrency: expected number, received string; found "three"$/,
@@ -70,6 +73,8 @@ test.each([
 		/^reyn.yaml:1:9: events: a file that lies in a directory says nothing of the audit trail/,
 	],
 	["model: anthropic/x", /^reyn.yaml:1:8: model: a file that lies in a directory chooses no model/],
+	["models: { small: anthropic/x }", /^reyn.yaml:1:9: models: a file that lies in a directory chooses no model/],
+	["models: { S: anthropic/x }", /^reyn.yaml:1:14: models.S: expected a short name such as small/],
 	[
 		"scripts:\n  isolate: false",
 		/^reyn.yaml:2:12: scripts.isolate: a file that lies in a directory can switch this on, and not off/,
@@ -256,6 +261,7 @@ test("what becomes of a call in doubt is said by tool: a file of a directory add
 /** Of each key: a value that is not the default, and what of the code has it then. */
 const keys: Readonly<Record<string, readonly [value: unknown, reached: (config: Config) => unknown, as: unknown]>> = {
 	model: ["ollama/a", ({ model }) => model, "ollama/a"],
+	models: [{ small: "ollama/a", large: "ollama/b" }, ({ models }) => models, { small: "ollama/a", large: "ollama/b" }],
 	"model_settings.max_input_tokens": [9000, (config) => modelSettingsOf(config), { maxInputTokens: 9000 }],
 	"model_settings.max_output_tokens": [800, (config) => modelSettingsOf(config), { maxOutputTokens: 800 }],
 	"model_settings.temperature": [0.5, (config) => modelSettingsOf(config), { temperature: 0.5 }],

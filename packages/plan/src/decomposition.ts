@@ -33,6 +33,10 @@ const stepFields = {
 	tools: z.array(z.string()).default([]),
 	/** Ids of the steps whose results it needs. */
 	depends_on: z.array(z.string()).default([]),
+	/** The class of models that does it. Absent: the model of the plan. */
+	model: z.string().optional(),
+	/** The most tokens, in and out, that its model calls may use before it has failed. Absent: any number. */
+	max_tokens: z.int().positive().max(1e9).optional(),
 };
 const step = z.strictObject(stepFields, onlyThese(stepFields));
 
@@ -58,24 +62,43 @@ export const MAX_BYTES = 1024 * 1024;
 /** The name of the tool by which a model proposes a plan. */
 export const PLAN_TOOL = "plan";
 
-/** The tool as a model sees it, for steps that may use these tools. */
-export function planTool(tools: readonly string[]): ToolSpec {
+/** The tool as a model sees it, for steps that may use these tools. Classes of models are offered where there is more than one. */
+export function planTool(tools: readonly string[], models: readonly string[] = []): ToolSpec {
 	return {
 		name: PLAN_TOOL,
 		description: `Work on a question that needs several sources in the background: 2 to 7 small steps, exactly one of them last, which depends (directly or not) on all others and writes the answer. A step may use: ${tools.join(", ")}. Steps that do not depend on each other run at the same time.`,
-		parameters: z.toJSONSchema(decompositionSchema, { io: "input" }) as Record<string, unknown>,
+		parameters: z.toJSONSchema(schemaFor(models), { io: "input" }) as Record<string, unknown>,
 	};
+}
+
+/** As far as a model is shown it: {@link parseDecomposition} says more of what is wrong. */
+function schemaFor(models: readonly string[]): z.ZodType {
+	const { model: _any, max_tokens, ...others } = stepFields;
+	const shown = z.strictObject({
+		...others,
+		...(models.length > 1 && {
+			model: z.enum(models).optional().describe("which model does it; leave it out for the usual one"),
+		}),
+		max_tokens: max_tokens.describe("the step fails when it has used more, in and out; leave it out for no limit"),
+	});
+	return z.strictObject({ ...fields, steps: z.array(shown).min(2).max(7) });
 }
 
 /**
  * Checks what a model proposed.
  *
+ * @param tools the names of those that steps may use
+ * @param models the classes that they may name
  * @throws PlanError `PLAN_INVALID`, whose message tells a model how to correct its plan
  */
-export function parseDecomposition(proposal: unknown, tools: readonly string[]): Decomposition {
+export function parseDecomposition(
+	proposal: unknown,
+	tools: readonly string[],
+	models: readonly string[] = [],
+): Decomposition {
 	const parsed = decompositionSchema.safeParse(proposal);
 	if (!parsed.success) throw invalid(problemsOf(parsed.error));
-	const problems = [...unknownNames(parsed.data, tools), ...cycle(parsed.data), ...ends(parsed.data)];
+	const problems = [...unknownNames(parsed.data, tools, models), ...cycle(parsed.data), ...ends(parsed.data)];
 	const bytes = Buffer.byteLength(textOf(parsed.data));
 	if (bytes > MAX_BYTES) problems.push(`the plan has ${bytes} bytes; ${MAX_BYTES} are allowed`);
 	if (problems.length > 0) throw invalid(problems);
@@ -104,10 +127,14 @@ export function withDependents({ steps }: Decomposition, from: string): readonly
 	return steps.map(({ id }) => id).filter((id) => reached.has(id));
 }
 
-function unknownNames({ steps }: Decomposition, tools: readonly string[]): string[] {
+function unknownNames({ steps }: Decomposition, tools: readonly string[], models: readonly string[]): string[] {
 	const ids = steps.map(({ id }) => id);
 	const problems = ids.filter((id, i) => ids.indexOf(id) !== i).map((id) => `two steps are called ${quoted(id)}`);
-	for (const { id, tools: wanted, depends_on } of steps) {
+	for (const { id, tools: wanted, depends_on, model } of steps) {
+		if (model !== undefined && !models.includes(model))
+			problems.push(
+				`step "${id}" wants the model ${quoted(model)}; ${models.length > 0 ? `there are ${models.join(", ")}` : "there is no choice of models, so leave it out"}`,
+			);
 		for (const tool of wanted) {
 			if (!tools.includes(tool))
 				problems.push(`step "${id}" wants the tool ${quoted(tool)}; a step may use ${tools.join(", ") || "none"}`);

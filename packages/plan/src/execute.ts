@@ -13,6 +13,7 @@ import {
 	whenSpace,
 } from "@reyn/journal";
 import { reasonOf } from "@reyn/journal/internal";
+import { entryAt } from "@reyn/snapshot";
 import { isReynError, type Scope, systemTimers } from "@reyn/wal";
 import { type Decomposition, type PlanStep, terminalStep } from "./decomposition.ts";
 import { PlanError } from "./errors.ts";
@@ -34,6 +35,8 @@ export const defaultPlanLimits: PlanLimits = { concurrency: 3, stepMaxIterations
 
 export interface PlanPorts extends Using {
 	readonly model: Model;
+	/** By their classes, those that a step may name. One that is not here is done by `model`. */
+	readonly models?: Readonly<Record<string, Model>> | undefined;
 	readonly tools: readonly Tool[];
 	readonly limits: PlanLimits;
 	/** The plan as the log knows it now. */
@@ -193,8 +196,10 @@ async function tryStep(
 	};
 	const lane = new Lane(path, scope, using, undefined, order);
 	const retry = { maxAttempts: limit + 1 };
+	const model = entryAt(ports.models ?? {}, step.model ?? "") ?? ports.model;
+	const onReply = withinTokens(step);
 	try {
-		const end = await agentLoop(lane, ports.model, request, tools, { maxRounds, tooMany: stillAsking, retry });
+		const end = await agentLoop(lane, model, request, tools, { maxRounds, tooMany: stillAsking, retry, onReply });
 		return { kind: "completed", reply: end.reply, cost: { calls: end.rounds, ...end.usage } };
 	} catch (error) {
 		ports.signal.throwIfAborted();
@@ -210,6 +215,20 @@ const stillAsking = (maxIterations: number): PlanError =>
 		`the step still asked for tools after ${maxIterations} turns; raise plan.step_max_iterations or split the step`,
 		{ maxIterations },
 	);
+
+/** Counts what each answer has used, paid for now or recalled: above its limit a step may not go on. An answer that ends it is paid for, and taken. */
+function withinTokens({ max_tokens: most = Number.POSITIVE_INFINITY }: PlanStep) {
+	let used = 0;
+	return async ({ usage, toolCalls }: ModelReply): Promise<void> => {
+		used += usage.inputTokens + usage.outputTokens;
+		if (used <= most || toolCalls.length === 0) return;
+		throw new PlanError(
+			"PLAN_STEP_TOKENS",
+			`the step has used ${used} of ${most} tokens (max_tokens) and still asks for tools; allow more, or split the step`,
+			{ used, most },
+		);
+	};
+}
 
 /** The results of the steps that a step depends on, by id. */
 async function resultsFor({ depends_on }: PlanStep, ports: PlanPorts): Promise<ReadonlyMap<string, string>> {

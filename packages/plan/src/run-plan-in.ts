@@ -19,7 +19,7 @@ export interface PlanSession extends Steppable {
 export interface PlanInPorts
 	extends StepPorts,
 		Pick<PlanPorts, "model" | "tools">,
-		Partial<Pick<PlanPorts, "limits" | "progress" | "deliver">> {
+		Partial<Pick<PlanPorts, "limits" | "models" | "progress" | "deliver">> {
 	/** The store of the plan's decomposition, which is never made a second time. */
 	readonly blobs: BlobStore;
 }
@@ -45,6 +45,7 @@ export async function runPlanIn(
 		const made = parseDecomposition(
 			proposal,
 			ports.tools.map(({ name }) => name),
+			Object.keys(ports.models ?? {}),
 		);
 		const { goal, steps } = made;
 		const decomposition = await writeDecomposition(made, blobs);

@@ -38,7 +38,7 @@ describe("a plan that cannot be run is refused with everything that is wrong, an
 		[
 			"a field of a step that nobody knows",
 			proposal(step("s1", { after: [], tool: "x" }), step("s2", after("s1"))),
-			['steps.0: there is no "after", "tool"; there are id, description, tools, depends_on'],
+			['steps.0: there is no "after", "tool"; there are id, description, tools, depends_on, model, max_tokens'],
 		],
 		["steps in a text", { goal: "x", steps: "[]" }, ["steps: expected a list of steps; found a text"]],
 		[
@@ -78,6 +78,19 @@ describe("a plan that cannot be run is refused with everything that is wrong, an
 			"two ends",
 			proposal(step("s1"), step("s2", after("s1")), step("s3", after("s1"))),
 			["exactly one step comes last and writes the answer; here nothing depends on s2, s3"],
+		],
+		[
+			"a class of models that there is not",
+			proposal(step("s1", { model: "huge" }), step("s2", { ...after("s1"), max_tokens: 1000 })),
+			['step "s1" wants the model "huge"; there is no choice of models, so leave it out'],
+		],
+		[
+			"a budget that is none",
+			proposal(step("s1", { max_tokens: 0 }), step("s2", { ...after("s1"), max_tokens: "9" })),
+			[
+				"steps.0.max_tokens: Too small: expected number to be >0",
+				"steps.1.max_tokens: expected number, received string",
+			],
 		],
 		[
 			"several things at once",
@@ -164,6 +177,23 @@ describe("a step with all that depends on it", () => {
 			}),
 		);
 	});
+});
+
+test("classes of models are those that there are, and offered where there is more than one", () => {
+	const plan = (model: string) => proposal(step("s1", { model, max_tokens: 5000 }), step("s2", after("s1")));
+	expect(parseDecomposition(plan("small"), tools, ["small", "large"]).steps[0]).toMatchObject({
+		...{ model: "small", max_tokens: 5000 },
+	});
+	expect(() => parseDecomposition(plan("huge"), tools, ["small", "large"])).toThrow(
+		'step "s1" wants the model "huge"; there are small, large',
+	);
+	const fieldsOf = (models: readonly string[]) =>
+		JSON.parse(JSON.stringify(planTool(tools, models).parameters)).properties.steps.items.properties;
+	expect(fieldsOf(["small", "large"])).toMatchObject({
+		model: { enum: ["small", "large"] },
+		max_tokens: { type: "integer" },
+	});
+	expect(Object.keys(fieldsOf(["small"]))).toEqual(["id", "description", "tools", "depends_on", "max_tokens"]);
 });
 
 test("the tool tells the model what a plan looks like and which tools steps may use", () => {

@@ -311,6 +311,49 @@ describe("a step", () => {
 		});
 	});
 
+	test("that has used more tokens than it may and still wants tools fails; one whose last answer does so is taken", async () => {
+		const model = scripted({ s1: { calls: [["look", {}]] }, s2: [{ calls: [["look", {}]] }, "two"] });
+		await using process = await Process.start({ model, tools: [tool("look")] });
+		const plan = planOf("s1", "s2 needs s1");
+		const limited = plan.steps.map((step, i) => ({ ...step, tools: ["look"], max_tokens: i === 0 ? 219 : 110 }));
+		const { failed, text } = await process.execute({ ...plan, steps: limited });
+		expect([failed, text]).toEqual([["s1"], "two"]);
+		expect(model.paid).toEqual(["s1/0", "s1/1", "s2/0", "s2/1"]);
+		expect(process.progress[1]?.change).toEqual({
+			status: "failed",
+			reason:
+				"the step has used 220 of 219 tokens (max_tokens) and still asks for tools; allow more, or split the step",
+		});
+	});
+
+	test("has what a process that died has used counted", async () => {
+		const plan = planOf("s1 uses look", "s2 needs s1");
+		const limited = { ...plan, steps: plan.steps.map((step) => ({ ...step, max_tokens: 219 })) };
+		const disk = mortalEngine();
+		const asks = { calls: [["look", {}]] } as const;
+		const dying = scripted({
+			s1(turn) {
+				if (turn > 0) disk.die();
+				return asks;
+			},
+		});
+		const process = await Process.start({ model: dying, disk, tools: [tool("look")] });
+		await expect(process.execute(limited)).rejects.toMatchObject({ code: "WAL_POISONED" });
+		const model = scripted({ s1: asks });
+		await using next = await process.next({ model });
+		expect((await next.execute(limited)).failed).toEqual(["s1"]);
+		expect(model.paid).toEqual(["s1/1", "s2/0"]);
+	});
+
+	test("that names a class of models is done by it, and by that of the plan where it is gone", async () => {
+		const [model, small] = [scripted({ s2: "of the plan" }), scripted({ s1: "small" })];
+		await using process = await Process.start({ model });
+		const plan = planOf("s1", "s2 needs s1");
+		const classed = plan.steps.map((step, i) => ({ ...step, model: i === 0 ? "small" : "constructor" }));
+		await process.execute({ ...plan, steps: classed }, { models: { small } });
+		expect([small.paid, model.paid]).toEqual([["s1/0"], ["s2/0"]]);
+	});
+
 	test("that fails does not stop the plan: what depends on it is told why", async () => {
 		const model = scripted({ s1: failing("no key"), s3: "the answer" });
 		await using process = await Process.start({ model });

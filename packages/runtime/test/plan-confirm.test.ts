@@ -175,7 +175,7 @@ test("a long goal and long steps are shown whole, in lines that no face cuts", a
 		goal: words(200),
 		steps: [
 			{ id: "a", description: "x".repeat(500) },
-			{ id: "b", description: words(60), depends_on: ["a"] },
+			{ id: "b", description: words(60), depends_on: ["a"], max_tokens: 5000 },
 		],
 	};
 	const person = asking("no");
@@ -189,5 +189,6 @@ test("a long goal and long steps are shown whole, in lines that no face cuts", a
 	expect(all).toContain(words(200));
 	expect(all).toContain(words(60));
 	expect(all.match(/x/g)).toHaveLength(500);
+	expect(all).toContain("(needs a; 5000 tokens at most)");
 	await runtime.close();
 });

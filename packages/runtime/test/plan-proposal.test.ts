@@ -74,6 +74,23 @@ test.each([-1, 0.5, Number.NaN])("%s times are refused", async (invalidRetries) 
 	);
 });
 
+test("a step is done by the model of its class; one that there is not is told with those that there are", async () => {
+	const classed = (model: string) => ({ ...plan, steps: plan.steps.map((step) => ({ ...step, model })) });
+	const model = scripted((request) => [
+		{ name: PLAN_TOOL, args: classed(lastOf(request) === "plan!" ? "huge" : "small") },
+	]);
+	const [small, large] = [scripted(() => "said by the small one"), scripted(() => "said by the large one")];
+	const { runtime, shown } = await open(project, { model, plans: { models: { small, large } } });
+	await runtime.prompt("plan!");
+	await runtime.idle();
+	expect(lastOf(model.asked[1] ?? { system: "", messages: [], tools: [] })).toContain(
+		'step "a" wants the model "huge"; there are small, large',
+	);
+	expect([model.asked.length, small.asked.length, large.asked.length]).toEqual([2, 2, 0]);
+	expect(shown.map(({ text }) => text)).toEqual(["said by the small one"]);
+	await runtime.close();
+});
+
 test("none is asked for where plans are not offered, and one that comes all the same starts nothing", async () => {
 	const model = scripted((request) =>
 		lastOf(request).startsWith("ERROR: there is no tool") ? "so not" : [{ name: PLAN_TOOL, args: plan }],

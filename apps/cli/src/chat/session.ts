@@ -13,12 +13,20 @@ import {
 	type SpentOnWork,
 } from "@reyn/runtime";
 import { namedIn, readAttached } from "../attached.ts";
-import { assertGoesOn, assertReady, type Globals, hintOf, modelOf, openForWork, stateOf } from "../context.ts";
+import {
+	assertGoesOn,
+	assertModels,
+	assertReady,
+	type Globals,
+	hintOf,
+	modelOf,
+	openForWork,
+	stateOf,
+} from "../context.ts";
 import { costTogether } from "../cost.ts";
 import { restoredLines } from "../event-lines.ts";
 import { CliError, exitCodeOf } from "../exit-code.ts";
 import { bySignal, exitCodes } from "../exit-codes.ts";
-import { assertModel } from "../models.ts";
 import { out, terminal } from "../print.ts";
 import { untilStopped } from "../stop.ts";
 import { reyn, slash } from "../suggest.ts";
@@ -48,7 +56,7 @@ export interface ChatOptions {
 export async function chat(globals: Globals, options: ChatOptions): Promise<number> {
 	const { restore, plain = false, version } = options;
 	// Before a key is read: what is typed ahead is no answer to this.
-	await assertModel(await modelOf(globals), process.env);
+	await assertModels(globals);
 	await assertReady(globals);
 	// What is sent may come before the runtime is open; none of it is lost.
 	const face = await faceOf(globals, plain);

@@ -94,6 +94,9 @@ const TEMPLATE = `# What holds for this directory; "reyn config print" shows all
 # In your own configuration alone ("reyn config path" says where), or with --model or REYN_MODEL:
 #
 # model: openai/gpt-5     # anthropic, google, ollama or openai, and the name that it has there; default: offline
+# models:                 # of these a plan may choose for a step
+#   small: openai/gpt-5-mini
+#   large: openai/gpt-5
 # prices:                 # US dollars for a million tokens, as the provider says; without them the cost is unknown
 #   openai/gpt-5: { input: 1.25, output: 10, cached_input: 0.125 }
 #

@@ -90,6 +90,7 @@ export async function readYaml<T>(name: string, text: string, schema: z.ZodType<
 /** What a file in a directory may not say: that may come from a stranger. */
 function deniedIn({
 	model,
+	models,
 	prices,
 	in_doubt: { default: inDoubt, per_tool: perTool = {} } = {},
 	scripts,
@@ -97,9 +98,9 @@ function deniedIn({
 	events,
 	permissions: { mode, rules = [] } = {},
 }: Config): Denied | undefined {
-	if (model !== undefined)
+	if (model !== undefined || models !== undefined)
 		return {
-			path: ["model"],
+			path: [model === undefined ? "models" : "model"],
 			why: "a file that lies in a directory chooses no model, as that costs money and the directory may come from a stranger. Say it with --model, REYN_MODEL, or in your own configuration (reyn config path)",
 		};
 	if (prices !== undefined)

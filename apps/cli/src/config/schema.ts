@@ -78,6 +78,13 @@ export const configSchema = shape(
 			.describe(
 				"offline, or <provider>/<model>; not in a file of a directory, which may come from a stranger: it costs money",
 			),
+		models: z
+			.record(z.string().regex(/^[a-z][a-z0-9_-]{0,31}$/), z.string().min(1), {
+				error: ({ code }) => (code === "invalid_key" ? "expected a short name such as small" : undefined),
+			})
+			.describe(
+				"classes of models that a step of a plan may be given to, such as small: openai/gpt-5-mini, where there is more than one; not in a file of a directory, as model",
+			),
 		model_settings: shape(
 			{
 				max_input_tokens: count(100_000_000).describe(

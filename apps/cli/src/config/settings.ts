@@ -84,7 +84,7 @@ const together: Readonly<Record<string, (before: never, value: never) => unknown
 	"in_doubt.per_tool": (before: object, value: object) => ({ ...before, ...value }),
 };
 
-const byFreeNames = new Set(["per_skill", "per_tool", "prices"]);
+const byFreeNames = new Set(["models", "per_skill", "per_tool", "prices"]);
 
 /** A list or a map by free names is one value. */
 function* leavesOf(value: object, before: readonly string[] = []): Generator<[readonly string[], unknown]> {

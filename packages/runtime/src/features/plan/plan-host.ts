@@ -75,8 +75,9 @@ export class PlanHost implements FeatureHost {
 	#toolFor(session: Session, turn: Piece, model: string | undefined): Tool {
 		const plan = `p${turn.id}`;
 		const names = this.#kernel.agent(session.scope).tools.map(({ name }) => name);
+		const models = Object.keys(this.#proposals.models ?? {});
 		return {
-			...planTool(names),
+			...planTool(names, models),
 			purity: "side_effect",
 			endsTurn: true,
 			// What the steps do is decided on when they do it.
@@ -88,7 +89,7 @@ export class PlanHost implements FeatureHost {
 				if (runOf(session, plan)) return { text: `plan ${plan} has started; one turn starts one plan`, isError: true };
 				let decomposition: ReturnType<typeof parseDecomposition>;
 				try {
-					decomposition = parseDecomposition(args, names);
+					decomposition = parseDecomposition(args, names, models);
 				} catch (error) {
 					return { text: (error as Error).message, isError: true };
 				}
@@ -227,6 +228,7 @@ export class PlanHost implements FeatureHost {
 		const { failed } = await execute(plan, read.decomposition, scope, {
 			...this.#using(session, signal),
 			model,
+			models: this.#proposals.models,
 			tools,
 			limits: this.#limits,
 			run: current,

@@ -1,5 +1,5 @@
 /** What becomes of a plan that a model proposes: whether it may, and what a person says to it before it starts. */
-import type { ToolAnswer } from "@reyn/journal";
+import type { Model, ToolAnswer } from "@reyn/journal";
 import type { Decomposition, PlanStep } from "@reyn/plan";
 import type { Answer, Asking } from "../../kernel/services.ts";
 
@@ -13,6 +13,8 @@ export interface ProposalOptions {
 	readonly confirm?: "never" | "ask" | undefined;
 	/** How often a model may mend a plan that cannot be run, in one turn. Default: 1. */
 	readonly invalidRetries?: number | undefined;
+	/** Models that a step may be given to, by the name of their class: a plan may name one where there is more than one. Default: none. */
+	readonly models?: Readonly<Record<string, Model>> | undefined;
 }
 
 /** What a person is asked before a plan starts. Each line is as short as all faces show it whole. */
@@ -26,9 +28,13 @@ export const startQuestion = ({
 	explained: ["edit", "no"],
 });
 
-function lineOf({ id, description, tools, depends_on: needs }: PlanStep): string {
-	const more = [needs.length > 0 && `needs ${needs.join(", ")}`, tools.length > 0 && `uses ${tools.join(", ")}`];
-	const said = more.filter(Boolean).join("; ");
+function lineOf({ id, description, tools, depends_on: needs, model, max_tokens: most }: PlanStep): string {
+	const said = [
+		...(needs.length > 0 ? [`needs ${needs.join(", ")}`] : []),
+		...(tools.length > 0 ? [`uses ${tools.join(", ")}`] : []),
+		...(model === undefined ? [] : [`by ${model}`]),
+		...(most === undefined ? [] : [`${most} tokens at most`]),
+	].join("; ");
 	return `${id}: ${description}${said && ` (${said})`}`;
 }
 
