@@ -261,6 +261,37 @@ describe("a person", () => {
 		expect(told).toEqual(["ERROR: denied: post news: user says no: not before nine"]);
 	});
 
+	test("sees a plan before it starts, and says in words what to change", async () => {
+		const steps = [
+			{ id: "a", description: "Read <b>all</b>" },
+			{ id: "b", description: "Say it", depends_on: ["a"] },
+		];
+		const told: string[] = [];
+		const model: RuntimeOptions["model"] = {
+			id: "planning",
+			async *generate({ messages }) {
+				const last = messages.at(-1);
+				if (last?.role === "tool") {
+					told.push(last.text);
+					yield { type: "text", text: "Well." };
+				} else yield { type: "toolCall", call: { id: "1", name: "plan", args: { goal: "Find out", steps } } };
+				yield { type: "usage", usage: { inputTokens: 1, outputTokens: 1 } };
+			},
+		};
+		await using asking = await openHouse({}, { model, plans: { confirm: "ask" } });
+		await using shown = await show({}, { ...asking, subject: { ...asking.subject, ...beginsBy(asking.writer) } });
+		const { page } = shown;
+		await asking.writer.prompt("find out");
+		const question = page.getByRole("group", { name: "Start a plan of 2 steps?" });
+		await question.getByText("a: Read <b>all</b>").waitFor();
+		await question.getByLabel("In words edit, no").fill("read less");
+		expect(await question.getByRole("button", { name: "yes" }).isDisabled()).toBe(true);
+		await question.getByRole("button", { name: "edit" }).click();
+		await question.waitFor({ state: "detached" });
+		await asking.writer.idle();
+		expect(told).toEqual(["ERROR: not started: user wants it changed: read less. Propose it again, so changed"]);
+	});
+
 	test("drags the point at which a script is killed, and sees what going on would cost; nothing is written", async () => {
 		const source = `export default async (ctx) => { for (const one of ["a", "b", "c"]) await ctx.agent("Say " + one); };`;
 		const { run, end } = await house.writer.scripts.start({ name: "three.ts", source }, undefined);

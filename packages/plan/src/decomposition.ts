@@ -3,26 +3,6 @@ import type { ToolSpec } from "@reyn/journal";
 import { z } from "zod";
 import { PlanError } from "./errors.ts";
 
-const onlyThese = (fields: object) => ({
-	error: ({ code, keys = [] }: { readonly code?: string; readonly keys?: readonly string[] }) =>
-		code === "unrecognized_keys"
-			? `there is no ${keys.map(quoted).join(", ")}; there are ${Object.keys(fields).join(", ")}`
-			: undefined,
-});
-
-/** Half a character of it would be refused by providers. */
-const words = (most: number) =>
-	z
-		.string()
-		.overwrite((text) => text.toWellFormed())
-		.min(1, "expected a text; found an empty one")
-		.max(most, { error: ({ input }) => `expected at most ${most} characters; found ${String(input).length}` });
-
-const twoToSeven = {
-	error: ({ input }: { readonly input?: unknown }) =>
-		`a plan has 2 to 7 steps; found ${(input as readonly unknown[]).length}`,
-};
-
 const stepFields = {
 	id: z.string().regex(/^[A-Za-z][A-Za-z0-9_-]{0,31}$/, {
 		error: ({ input }) =>
@@ -46,8 +26,8 @@ const fields = {
 		.array(step, {
 			error: ({ input }) => (typeof input === "string" ? "expected a list of steps; found a text" : undefined),
 		})
-		.min(2, twoToSeven)
-		.max(7, twoToSeven),
+		.min(2, { error: twoToSeven })
+		.max(7, { error: twoToSeven }),
 };
 
 export const decompositionSchema = z.strictObject(fields, onlyThese(fields));
@@ -125,6 +105,28 @@ export function withDependents({ steps }: Decomposition, from: string): readonly
 		for (const { id, depends_on } of steps) if (depends_on.some((need) => reached.has(need))) reached.add(id);
 	}
 	return steps.map(({ id }) => id).filter((id) => reached.has(id));
+}
+
+/** Half a character of it would be refused by providers. */
+function words(most: number) {
+	return z
+		.string()
+		.overwrite((text) => text.toWellFormed())
+		.min(1, "expected a text; found an empty one")
+		.max(most, { error: ({ input }) => `expected at most ${most} characters; found ${String(input).length}` });
+}
+
+function twoToSeven({ input }: { readonly input?: unknown }): string {
+	return `a plan has 2 to 7 steps; found ${(input as readonly unknown[]).length}`;
+}
+
+/** Says which fields there are, where there is another one. */
+function onlyThese(fields: object) {
+	const error = ({ code, keys = [] }: { readonly code?: string; readonly keys?: readonly string[] }) =>
+		code === "unrecognized_keys"
+			? `there is no ${keys.map(quoted).join(", ")}; there are ${Object.keys(fields).join(", ")}`
+			: undefined;
+	return { error };
 }
 
 function unknownNames({ steps }: Decomposition, tools: readonly string[], models: readonly string[]): string[] {
