@@ -36,7 +36,7 @@ const OWN = "home/reyn/config.yaml";
 test.each([
 	[
 		"plan:\n  concurency: 3",
-		/^reyn.yaml:2:3: plan.concurency: there is no such key; there are offer, confirm, invalid_retries, concurrency, step_max_iterations, retry_limit$/,
+		/^reyn.yaml:2:3: plan.concurency: there is no such key; there are concurrency, step_max_iterations, retry_limit, offer, confirm, invalid_retries$/,
 	],
 	[
 		"plans: {}",
@@ -269,12 +269,12 @@ const keys: Readonly<Record<string, readonly [value: unknown, reached: (config: 
 	"model_settings.reasoning": ["low", (config) => modelSettingsOf(config), { reasoning: "low" }],
 	"model_policy.tries": [2, (config) => runtimeOptionsOf(config).modelPolicy, { retry: { maxAttempts: 2 } }],
 	"model_policy.timeout_seconds": [9, (config) => runtimeOptionsOf(config).modelPolicy, { timeoutMs: 9000 }],
-	"plan.offer": ["never", (config) => plansOf(config), { offer: "never" }],
-	"plan.confirm": ["ask", (config) => plansOf(config), { confirm: "ask" }],
-	"plan.invalid_retries": [0, (config) => plansOf(config), { invalidRetries: 0 }],
 	"plan.concurrency": [1, (config) => runtimeOptionsOf(config).limits, { concurrency: 1 }],
 	"plan.step_max_iterations": [2, (config) => runtimeOptionsOf(config).limits, { stepMaxIterations: 2 }],
 	"plan.retry_limit": [0, (config) => runtimeOptionsOf(config).limits, { retryLimit: 0 }],
+	"plan.offer": ["never", (config) => plansOf(config), { offer: "never" }],
+	"plan.confirm": ["ask", (config) => plansOf(config), { confirm: "ask" }],
+	"plan.invalid_retries": [0, (config) => plansOf(config), { invalidRetries: 0 }],
 	"plan_resume.default": ["discard", (config) => runtimeOptionsOf(config).planResume, "discard"],
 	"limits.turn_rounds": [9, (config) => runtimeOptionsOf(config).turnRounds, 9],
 	"skill_resume.default": [

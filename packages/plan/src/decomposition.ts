@@ -57,9 +57,9 @@ function schemaFor(models: readonly string[]): z.ZodType {
 	const shown = z.strictObject({
 		...others,
 		...(models.length > 1 && {
-			model: z.enum(models).optional().describe("which model does it; leave it out for the usual one"),
+			model: z.enum(models).optional().describe("which model does it, in place of the usual one"),
 		}),
-		max_tokens: max_tokens.describe("the step fails when it has used more, in and out; leave it out for no limit"),
+		max_tokens: max_tokens.describe("tokens, in and out, after which the step fails"),
 	});
 	return z.strictObject({ ...fields, steps: z.array(shown).min(2).max(7) });
 }

@@ -105,12 +105,12 @@ const TEMPLATE = `# What holds for this directory; "reyn config print" shows all
 # model_settings:
 #   max_output_tokens: 8000
 # plan:
-#   offer: auto           # or never; a file in a directory says never, and not auto again
-#   confirm: never        # or ask: you see the steps first; a file in a directory says ask, and not never again
-#   invalid_retries: 1
 #   concurrency: 3
 #   step_max_iterations: 5
 #   retry_limit: 3
+#   offer: auto           # or never; a file in a directory says never, and not auto again
+#   confirm: never        # or ask: you see the steps first; a file in a directory says ask, and not never again
+#   invalid_retries: 1
 # limits:
 #   turn_rounds: 50
 # plan_resume:

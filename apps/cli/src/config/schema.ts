@@ -108,6 +108,9 @@ export const configSchema = shape(
 		),
 		plan: shape(
 			{
+				concurrency: count(64).describe("steps at a time"),
+				step_max_iterations: count(1000).describe("model calls of one step"),
+				retry_limit: z.int().nonnegative().max(100).describe("tries of a model call behind the first"),
 				offer: z.enum(["auto", "never"]).describe("auto: the model may propose one; never: it may not"),
 				confirm: z
 					.enum(["never", "ask"])
@@ -119,9 +122,6 @@ export const configSchema = shape(
 					.nonnegative()
 					.max(10)
 					.describe("how often the model may mend, in one turn, a plan that cannot be run"),
-				concurrency: count(64).describe("steps at a time"),
-				step_max_iterations: count(1000).describe("model calls of one step"),
-				retry_limit: z.int().nonnegative().max(100).describe("tries of a model call behind the first"),
 			},
 			"plans",
 		),
@@ -220,12 +220,12 @@ export const defaults = {
 	model: "offline",
 	model_policy: { tries: 6, timeout_seconds: 600 },
 	plan: {
-		offer: "auto",
-		confirm: "never",
-		invalid_retries: 1,
 		concurrency: 3,
 		step_max_iterations: 5,
 		retry_limit: 3,
+		offer: "auto",
+		confirm: "never",
+		invalid_retries: 1,
 	},
 	plan_resume: { default: "retry_pending" },
 	skill_resume: { default: "retry" },
