@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest
 import { chat } from "../../packages/ai-sdk/test/chat-wire.ts";
 import { openWire, type Wire } from "../../packages/ai-sdk/test/wire.ts";
 import { reyn } from "../cli.ts";
-import { type Ended, startProcess } from "../kit/killable.ts";
+import { type Ended, type Killable, startProcess } from "../kit/killable.ts";
 
 let root: string;
 let cwd: string;
@@ -26,13 +26,16 @@ beforeEach(async () => {
 afterEach(() => wire[Symbol.asyncDispose]());
 afterAll(() => rm(root, { recursive: true, force: true }));
 
-const run = (env: Readonly<Record<string, string>>, ...args: readonly string[]): Promise<Ended> =>
-	startProcess([process.execPath, ...reyn, "--cwd", cwd, "--state", state, "run", ...args], {
+const start = (env: Readonly<Record<string, string>>, ...args: readonly string[]): Killable =>
+	startProcess([process.execPath, ...reyn, "--cwd", cwd, "--state", state, ...args], {
 		env: {
 			...{ NO_COLOR: "1", OPENAI_API_KEY: "sk-canary-7f3a9c51d2e84b60", OPENAI_BASE_URL: wire.url },
 			...{ REYN_MODEL: "openai/gpt-x", ...env },
 		},
-	}).ended;
+	});
+
+const run = (env: Readonly<Record<string, string>>, ...args: readonly string[]): Promise<Ended> =>
+	start(env, "run", ...args).ended;
 
 const args = JSON.stringify({
 	goal: "Find out",
@@ -51,14 +54,15 @@ const offered = ({ tools = [], messages }: Readonly<Record<string, unknown>> = {
 });
 
 test("with --plan never, or plan.offer, the model is neither offered a plan nor told of it; --plan auto comes before", async () => {
-	wire.replies.push({ text: "So." }, { text: "So." }, { text: "So." }, { text: "So." });
+	wire.replies.push(...Array.from({ length: 5 }, () => ({ text: "So." })));
 	await run({}, "-p", "one");
 	await run({}, "-p", "two", "--plan", "never");
 	await run({ REYN_PLAN_OFFER: "never" }, "-p", "three");
 	await run({ REYN_PLAN_OFFER: "never" }, "-p", "four", "--plan", "auto");
+	await start({}, "--plan", "never", "--mode", "edits", "run", "-p", "five").ended;
 	const all = wire.asked.map(offered);
-	expect(all.map(({ tools }) => tools.includes("plan"))).toEqual([true, false, false, true]);
-	expect(all.map(({ told }) => told.includes("call `plan`"))).toEqual([true, false, false, true]);
+	expect(all.map(({ tools }) => tools.includes("plan"))).toEqual([true, false, false, true, false]);
+	expect(all.map(({ told }) => told.includes("call `plan`"))).toEqual([true, false, false, true, false]);
 });
 
 test("a step is done by the model of its class, of which there are two at least; one that cannot be asked is said at once", async () => {

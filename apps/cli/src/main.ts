@@ -33,7 +33,7 @@ export async function main(argv: readonly string[]): Promise<number> {
 		exitCode = code;
 	});
 	try {
-		await program.parseAsync(withDefaultCommand(program, withModeBehind(program, argv)));
+		await program.parseAsync(withDefaultCommand(program, withBehind(program, argv)));
 		return exitCode;
 	} catch (error) {
 		if (error instanceof CommanderError) {
@@ -56,14 +56,18 @@ function withDefaultCommand(program: Command, argv: readonly string[]): string[]
 	return isBare ? [...argv.slice(0, 2), "chat", ...argv.slice(2)] : [...argv];
 }
 
-/** `--mode` is an option of commands, of some another one than of others: where it stands before the command it is put behind. */
-function withModeBehind(program: Command, argv: readonly string[]): readonly string[] {
-	const at = argv.findIndex((word) => /^--mode(=|$)/.test(word));
-	if (at < 0 || program.parseOptions(argv.slice(2, at)).operands.length > 0) return argv;
-	const behind = at + (argv[at] === "--mode" ? 2 : 1);
-	const rest = argv.slice(behind);
-	const end = rest.includes("--") ? rest.indexOf("--") : rest.length;
-	return [...argv.slice(0, at), ...rest.slice(0, end), ...argv.slice(at, behind), ...rest.slice(end)];
+/** They are options of commands, `--mode` of some another one than of others: where one stands before the command it is put behind. */
+const behind = ["--mode", "--plan"];
+
+function withBehind(program: Command, argv: readonly string[]): readonly string[] {
+	return behind.reduce((words: readonly string[], option) => {
+		const at = words.findIndex((word) => word === option || word.startsWith(`${option}=`));
+		if (at < 0 || program.parseOptions(words.slice(2, at)).operands.length > 0) return words;
+		const end = at + (words[at] === option ? 2 : 1);
+		const rest = words.slice(end);
+		const last = rest.includes("--") ? rest.indexOf("--") : rest.length;
+		return [...words.slice(0, at), ...rest.slice(0, last), ...words.slice(at, end), ...rest.slice(last)];
+	}, argv);
 }
 
 /** One line for people; as JSON too when that was asked for. A stack trace only with -v. */
