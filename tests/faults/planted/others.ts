@@ -218,6 +218,22 @@ const ofRuntime: readonly Defect[] = [
 		tests: ["runtime plan-proposal"],
 	},
 	{
+		name: "start a plan that nobody has allowed",
+		package: "runtime",
+		file: "features/plan/plan-host.ts",
+		from: "if (refusal) return refusal;",
+		to: "void refusal;",
+		tests: ["runtime plan-confirm"],
+	},
+	{
+		name: "take what a person says to a plan for a mistake of the model",
+		package: "journal",
+		file: "agent-loop.ts",
+		from: "if (!result.goesOn && tools.find(",
+		to: "if (tools.find(",
+		tests: ["journal agent-loop"],
+	},
+	{
 		name: "show a message that is not durable",
 		package: "runtime",
 		file: "features/conversation/outbox.ts",
