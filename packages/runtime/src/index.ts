@@ -57,7 +57,7 @@ export {
 export type { Grant } from "./features/permission/grants.ts";
 export type { PermissionOptions, Permissions } from "./features/permission/permission-host.ts";
 export { permissionGranted, permissionRevoked } from "./features/permission/records.ts";
-export type { PlanResume, StepOfPlan } from "./features/plan/plan-host.ts";
+export type { OnLimit, PlanResume, StepOfPlan } from "./features/plan/plan-host.ts";
 export { questionAnswered, questionAsked } from "./features/question/records.ts";
 export type { ScriptQuestion } from "./features/script/questions.ts";
 export type { ScriptText } from "./features/script/script-files.ts";

@@ -130,6 +130,16 @@ const lines: readonly (readonly [kind: string, data: object, line: object])[] = 
 		{ kind: "plan", what: "step failed", plan: "p2", step: "a", why: cut },
 	],
 	["plan_steps_reset", { plan: "p2", steps: ["a"] }, { kind: "plan", what: "steps reset", plan: "p2", steps: ["a"] }],
+	[
+		"plan_step_extended",
+		{ plan: "p2", step: "a", limit: "retries" },
+		{ kind: "plan", what: "limit extended", plan: "p2", step: "a", limit: "retries" },
+	],
+	[
+		"plan_amended",
+		{ plan: "p2", steps: 3, decomposition: "private", by: "person" },
+		{ kind: "plan", what: "amended", plan: "p2", steps: 3, by: "person" },
+	],
 	["plan_paused", { plan: "p2" }, { kind: "plan", what: "paused", plan: "p2" }],
 	["plan_resumed", { plan: "p2" }, { kind: "plan", what: "resumed", plan: "p2" }],
 	["plan_completed", { plan: "p2" }, { kind: "plan", what: "ended", plan: "p2" }],
