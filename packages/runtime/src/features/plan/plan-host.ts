@@ -11,6 +11,7 @@ import {
 	PlanError,
 	type PlanLimits,
 	type PlanRun,
+	type PlanRuns,
 	type PlanStep,
 	parseDecomposition,
 	planAborted,
@@ -188,17 +189,18 @@ export class PlanHost implements FeatureHost {
 	 * @throws PlanError `PLAN_UNKNOWN`, `PLAN_UNKNOWN_STEP`, `PLAN_LOST`; nothing is changed then
 	 */
 	async resume(session: Session, plan: string, from?: string): Promise<readonly string[]> {
-		const find = from === undefined ? findPlan : findKept;
-		const { decomposition } = find(session.view.get(planRuns), plan);
+		const runs = (): PlanRuns => session.view.get(planRuns);
+		const { decomposition, status } = from === undefined ? findPlan(runs(), plan) : findKept(runs(), plan);
 		const again = from === undefined ? [] : withDependents(await this.#stepsOf(decomposition, plan), from);
-		await session.stop(planWork(session.scope, plan), "it is resumed");
-		// Checked again: without `from`, one that has ended meanwhile would be paid for as a whole.
-		find(session.view.get(planRuns), plan);
-		const goesOn =
-			again.length > 0
-				? planStepsReset({ plan, steps: [...again], by: "person" })
-				: planResumed({ plan, by: "person" });
-		await session.log.append(goesOn, planScope(session, plan)).durable;
+		const scope = planScope(session, plan);
+		// One that runs, and of which nothing is to run again, pays for no open call again.
+		if (again.length > 0 || status === "paused") await session.stop(planWork(session.scope, plan), "it is resumed");
+		if (again.length > 0) {
+			// It may have been given up meanwhile.
+			findKept(runs(), plan);
+			await session.log.append(planStepsReset({ plan, steps: [...again], by: "person" }), scope).durable;
+		} else if (findPlan(runs(), plan).status === "paused")
+			await session.log.append(planResumed({ plan, by: "person" }), scope).durable;
 		this.#own.add(plan);
 		this.#launch(session, plan);
 		return again;
