@@ -3,6 +3,7 @@ import type { Verb } from "../verb.ts";
 import { ask } from "./ask.ts";
 import { branches } from "./branches.ts";
 import { checkout } from "./checkout.ts";
+import { compact } from "./compact.ts";
 import { diff } from "./diff.ts";
 import { events } from "./events.ts";
 import { files } from "./files.ts";
@@ -26,7 +27,8 @@ import { redo, undo } from "./undo.ts";
 import { walStats, walVerify } from "./wal.ts";
 
 export const verbs: readonly Verb[] = [
-	...[ask, interrupt, questions, answer, permissions, revoke, resume, status, spend, sessions, transcript, search],
+	...[ask, interrupt, compact, questions, answer, permissions, revoke, resume],
+	...[status, spend, sessions, transcript, search],
 	...[log, records, events, show, diff, files, rewind, checkout, undo, redo, label, labels, branches, gc],
 	...[planList, planShow, planDiscard, planResume, skillList, skillRun, skillDiscard, skillResume],
 	...[scriptRun, scriptResume, scriptExplain, scriptList, scriptShow, scriptVerify, walVerify, walStats],
