@@ -60,6 +60,7 @@ const byErrorCode: Readonly<Record<string, number>> = {
 	TIMETRAVEL_STALE: exitCodes.refused,
 	WAL_CORRUPT: exitCodes.damaged,
 	WAL_LOCKED: exitCodes.refused,
+	WAL_LOSS_NOT_ACCEPTED: exitCodes.refused,
 	WAL_NEWER_FORMAT: exitCodes.refused,
 	WAL_UNSAFE: exitCodes.damaged,
 };

@@ -7,10 +7,10 @@ import { inShellAlone, readSlash, usage } from "../src/slash.ts";
 /** Where a face has no verb of this name, and why. */
 const elsewhere: Readonly<Record<"command" | "slash", Readonly<Record<string, string>>>> = {
 	command: { ask: "`run` asks, and can be given the question in more ways" },
-	slash: {},
+	slash: inShellAlone,
 };
 
-/** Commands that are no verbs, and why. Those in a group are said to who types them behind a slash, too. */
+/** Commands that are no verbs, and why. */
 const commandsAlone: Readonly<Record<string, string>> = {
 	chat: "it is a face itself",
 	run: "it is `ask`, and ends when all is over",
@@ -53,6 +53,10 @@ describe.each(verbs.map((verb) => [verb.name, verb] as const))("%s", (name, verb
 	});
 
 	test("is read behind a slash, as its own example writes it", () => {
+		if (elsewhere.slash[name])
+			return expect(() => readSlash(`/${name} ${verb.example}`)).toThrow(
+				expect.objectContaining({ code: "CLI_USAGE", message: expect.stringContaining(elsewhere.slash[name]) }),
+			);
 		const read = readSlash(`/${name} ${verb.example}`);
 		expect(read.verb).toBe(verb);
 		expect(usage(verb)).toMatch(new RegExp(`^/${name}`));
@@ -64,7 +68,8 @@ test("a command that is no verb says why", () => {
 		command.commands.length > 0 ? command.commands.map((each) => `${command.name()} ${each.name()}`) : [command.name()],
 	);
 	const ofVerbs = verbs.map(({ name }) => name);
-	expect(named.filter((name) => !ofVerbs.includes(name)).sort()).toEqual(Object.keys(commandsAlone).sort());
+	const alone = Object.keys(commandsAlone).filter((name) => !ofVerbs.includes(name));
+	expect(named.filter((name) => !ofVerbs.includes(name)).sort()).toEqual(alone.sort());
 });
 
 test("what is no text is typed as one: a path, JSON, and an option that may come again", () => {

@@ -134,7 +134,7 @@ describe("is refused, and nothing is recorded or asked", () => {
 		const compaction = await runtime.compact();
 		await refused(
 			runtime,
-			new RegExp(`^what was said in default/main is being told in short already \\(#${compaction}\\)$`),
+			new RegExp(`^what was said in default/main is to be told in short already \\(#${compaction}\\): it goes`),
 		);
 		await runtime.idle();
 		await runtime.close();

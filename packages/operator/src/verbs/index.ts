@@ -25,11 +25,14 @@ import { spend } from "./spend.ts";
 import { status } from "./status.ts";
 import { redo, undo } from "./undo.ts";
 import { walStats, walVerify } from "./wal.ts";
+import { walInspect, walTail } from "./wal-records.ts";
+import { walRepair } from "./wal-repair.ts";
 
 export const verbs: readonly Verb[] = [
 	...[ask, interrupt, compact, questions, answer, permissions, revoke, resume],
 	...[status, spend, sessions, transcript, search],
 	...[log, records, events, show, diff, files, rewind, checkout, undo, redo, label, labels, branches, gc],
 	...[planList, planShow, planDiscard, planResume, skillList, skillRun, skillDiscard, skillResume],
-	...[scriptRun, scriptResume, scriptExplain, scriptList, scriptShow, scriptVerify, walVerify, walStats],
+	...[scriptRun, scriptResume, scriptExplain, scriptList, scriptShow, scriptVerify],
+	...[walVerify, walInspect, walTail, walStats, walRepair],
 ];

@@ -114,7 +114,7 @@ export function assertCompactable({ scope, view }: Session): void {
 		throw new RuntimeError(
 			"RUNTIME_COMPACTION",
 			isCompaction(state, open)
-				? `what was said in ${agent}/${name} is being told in short already (#${open})`
+				? `what was said in ${agent}/${name} is to be told in short already (#${open}): it goes on with resume, or at the next start`
 				: `turn #${open} of ${agent}/${name} is not over; let it end or go on, or interrupt it, and ask again`,
 			{ scope, turn: open },
 		);
