@@ -4,7 +4,7 @@ import { defineSkill, done } from "@reyn/skill-resume";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { type OpenQuestion, type Runtime, type RuntimeOptions, turnInterrupted } from "../src/index.ts";
-import { everyCut, kindsIn } from "./cut.ts";
+import { cutAfter, everyCut, kindsIn } from "./cut.ts";
 import { gate, lastOf, makeProject, open, type Project, type Script, scripted, until } from "./project.ts";
 
 let project: Project;
@@ -183,6 +183,21 @@ test("killed after any record, it goes on at the next start, is paid once, and w
 			await next.close();
 		});
 }, 60_000);
+
+test("what is paid for is kept, however little a model reads that goes on with it", async () => {
+	const { runtime } = await opened();
+	await says(runtime, "one", "two");
+	const turn = await compacted(runtime);
+	await runtime.close();
+	const kinds = await kindsIn(project);
+	const state = await cutAfter(project, kinds.indexOf("step_completed", turn) + 1);
+	const small = Object.assign(model(), { maxInputTokens: 100 });
+	const { runtime: next } = await opened({ model: small }, state);
+	next.resume();
+	await next.idle();
+	expect([shortTexts(next), small.asked]).toEqual([[expect.stringMatching(/^short/)], []]);
+	await next.close();
+});
 
 test("what comes from the background meanwhile, and after it, is shown to the model in full", async () => {
 	const [first, second, telling] = [gate(), gate(), gate()];

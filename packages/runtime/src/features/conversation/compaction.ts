@@ -55,7 +55,7 @@ export async function compactBefore(
 	const { model, tools, instructions: system, stepsIn } = ports;
 	const state = session.view.get(conversation);
 	if (model.maxInputTokens === undefined || compactionBefore(state, turn)?.turn === turn) return;
-	for (const { round } of stepsIn?.(lane.path) ?? []) if (round !== ROUND) return;
+	if (roundsIn(lane, stepsIn).some((round) => round !== ROUND)) return;
 	const most = mostOf(model);
 	const room = most - approximateTokens({ system, tools, messages: [] });
 	const { note, begin, between } = saidBefore(state, turn, beside);
@@ -86,13 +86,13 @@ export async function compactAsked(
 	beside: Beside,
 	ports: TurnPorts,
 ): Promise<void> {
-	const { model } = ports;
+	const { model, stepsIn } = ports;
 	const state = session.view.get(conversation);
 	if (compactionBefore(state, turn)?.turn === turn) return;
 	const most = mostOf(model);
 	const { note, begin, between } = saidBefore(state, turn, beside);
 	const request = requestFor(note, between(begin, turn), most);
-	if (approximateTokens(request) > most)
+	if (approximateTokens(request) > most && !roundsIn(lane, stepsIn).includes(ROUND))
 		throw new JournalError("MODEL_WINDOW", `${model.id} reads too little at once to tell in short what was said`);
 	const { text } = await askModel(lane, model, request, undefined, undefined, ROUND);
 	const short = shortText(text, Math.floor(most * SHORT * TOKEN_BYTES));
@@ -123,6 +123,10 @@ export function assertCompactable({ scope, view }: Session): void {
 	const since = begin === 0 ? "" : ` since it was told in short (#${begin})`;
 	throw new RuntimeError("RUNTIME_COMPACTION", `nothing was said in ${agent}/${name}${since}`, { scope });
 }
+
+/** The rounds of a turn that an earlier run has recorded; undefined: a call of no round. */
+const roundsIn = (lane: Lane, stepsIn: TurnPorts["stepsIn"]): readonly (string | undefined)[] =>
+	[...(stepsIn?.(lane.path) ?? [])].map(({ round }) => round);
 
 /** What a model reads, in tokens as they are guessed: it has said how wrong that is. */
 const mostOf = (model: Model): number => (model.maxInputTokens ?? Number.POSITIVE_INFINITY) / scaleOf(model);
