@@ -36,6 +36,7 @@ export {
 export type { BackgroundMessage } from "./features/conversation/events.ts";
 export {
 	assistantMessage,
+	compactionAsked,
 	conversationCompacted,
 	conversationRecords,
 	messageDelivered,

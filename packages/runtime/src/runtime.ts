@@ -29,10 +29,12 @@ import type { RuntimeEvent } from "./events.ts";
 import type { SpentOnWork } from "./features/budget/budget-host.ts";
 import type { BudgetOptions } from "./features/budget/options.ts";
 import type { ConfigFiles } from "./features/config/config-files.ts";
+import { assertCompactable } from "./features/conversation/compaction.ts";
 import {
 	type ConversationState,
 	conversation,
 	hasMessageFrom,
+	isCompaction,
 	modelOf,
 	promptText,
 } from "./features/conversation/conversation.ts";
@@ -200,7 +202,10 @@ export interface Restored {
 	readonly turns: readonly {
 		readonly scope: SessionScope;
 		readonly turn: Seq;
+		/** What was asked; empty for a compaction. */
 		readonly text: string;
+		/** Does it tell in short what was said, and nothing else? */
+		readonly isCompaction?: true;
 		readonly model?: string;
 	}[];
 	readonly plans: readonly PlanEntry[];
@@ -384,6 +389,7 @@ export class Runtime implements AsyncDisposable {
 					scope: session.scope,
 					turn,
 					text: promptText(stateOf(session), turn),
+					...(isCompaction(stateOf(session), turn) && { isCompaction: true as const }),
 					...said(modelOf(stateOf(session), turn)),
 				})),
 			),
@@ -447,6 +453,22 @@ export class Runtime implements AsyncDisposable {
 	 */
 	prompt(text: string, scope: SessionScope = mainSession, files: readonly GivenFile[] = []): Promise<Seq> {
 		return this.#kernel.hostOf(this.#builtIn.conversation).turns.prompt(text, scope, files);
+	}
+
+	/**
+	 * Begins a turn that tells in short what was said in a session so far, and resolves with it once that is durable: see `compacted`. Nothing
+	 * of it is gone, and `undo` shows it to the model again. Prompts that come meanwhile wait for its end.
+	 *
+	 * @throws RuntimeError `RUNTIME_UNKNOWN_SESSION`; `RUNTIME_COMPACTION` while a turn of it is not over, and where nothing was said since it
+	 * was told in short. Nothing is recorded then
+	 */
+	compact(scope: SessionScope = mainSession): Promise<Seq> {
+		return this.#kernel.hostOf(this.#builtIn.conversation).turns.compact(scope);
+	}
+
+	/** Refuses what {@link compact} would refuse now. @throws as that does */
+	checkCompaction(scope: SessionScope = mainSession): void {
+		assertCompactable(this.#kernel.sessions.at(scope));
 	}
 
 	/** Stops the running turn of a session, if there is one; plans go on. */

@@ -27,7 +27,13 @@ const lines: readonly (readonly [kind: string, data: object, line: object])[] = 
 	["user_prompt", { text: "a secret matter", by: "person" }, { kind: "turn", what: "begun", turn: 7, by: "person" }],
 	["turn_completed", { turn: 2 }, { kind: "turn", what: "ended", turn: 2 }],
 	["turn_interrupted", { turn: 2, reason: long }, { kind: "turn", what: "interrupted", turn: 2, why: cut }],
+	["compaction_asked", { model: "offline" }, { kind: "turn", what: "begun", turn: 7, by: "person", to: "compact" }],
 	["conversation_compacted", { turn: 2, upTo: 1, text: "private" }, { kind: "turn", what: "compacted", turn: 2 }],
+	[
+		"conversation_compacted",
+		{ turn: 2, upTo: 2, text: "private", by: "person", tokens: { before: 90, after: 9 } },
+		{ kind: "turn", what: "compacted", turn: 2, by: "person", tokens: { before: 90, after: 9 } },
+	],
 	[
 		"step_completed",
 		{ ...model, result: { text: "private" }, usage: { inputTokens: 5, outputTokens: 1 } },

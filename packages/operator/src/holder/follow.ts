@@ -104,6 +104,8 @@ class OpenWork {
 				return this.has(event.plan);
 			case "plan_end":
 				return this.#background.delete(event.plan);
+			case "compacted":
+				return this.has(event.turn);
 			case "turn_end":
 				return this.#turns.delete(event.turn);
 			case "question":
