@@ -1,6 +1,6 @@
 /** Plans and skills in a session, as a runtime of one's own has them: killed anywhere and rewound anywhere, one call goes on with each. */
 import { journal, journalRecords, type Model, stepOutcomes } from "@reyn/journal";
-import { type PlanInPorts, planRecords, planRuns, runPlanIn } from "@reyn/plan";
+import { type PlanInPorts, planIn, planRecords, planRuns, runPlanIn } from "@reyn/plan";
 import { defineSkill, done, next, runSkillIn, skillRecords, skillRuns } from "@reyn/skill-resume";
 import { memorySnapshots } from "@reyn/snapshot";
 import { openSession, openTimeline, type Session, type Timeline, timetravelRecords } from "@reyn/timetravel";
@@ -77,7 +77,7 @@ async function work({ wal, session }: Process, world: World, told: string[] = []
 	const ports = (signal: AbortSignal) => ({ wal, signal, tools: [], model, blobs, deliver }) satisfies PlanInPorts;
 	const isOver = (run?: { readonly status: string }): boolean => run?.status === "completed";
 	const plan = session.begin("plan", { scope: { ...scope, run: "p" } }, async (signal) => {
-		if (isOver(session.view.get(planRuns).p)) return;
+		if (isOver(planIn(session.view.get(planRuns), "p"))) return;
 		await runPlanIn(session, "p", proposal, ports(signal));
 	});
 	const skill = session.begin("skill", { scope: { ...scope, run: "s" } }, async (signal) => {
@@ -130,7 +130,7 @@ test("rewound to any seq, while they run and after, both come to the same end", 
 		await stopped;
 		await work(own, world, told);
 		for (const text of told) expect(all).toContain(text);
-		const { p, s } = { p: own.session.view.get(planRuns).p, s: own.session.view.get(skillRuns).s };
+		const { p, s } = { p: planIn(own.session.view.get(planRuns), "p"), s: own.session.view.get(skillRuns).s };
 		expect([seq, p?.status, s?.status]).toEqual([seq, "completed", "completed"]);
 		expect(own.session.view.hash()).toBe((await own.timeline.at(own.wal.tip, scope)).hash());
 	}

@@ -42,13 +42,21 @@ async function waiting(name: string): Promise<{ readonly process: Killable; read
 	return { process, run: /script run (r\w+) started/.exec(process.stderr())?.[1] ?? "" };
 }
 
-test("a question is answered on the terminal that asked it, and in the chat", async () => {
+test("a question is answered on the terminal that asked it, and in the chat, and so is what was said told in short", async () => {
 	const held = await chatting();
 	const asked = await run(here, ["run", "-p", "Where does a fox sleep?"]);
 	expect(asked).toMatchObject({ code: 0, stdout: expect.stringContaining("A fox sleeps by day.") });
 	expect(asked.stderr).toContain(`it works in process ${held.child.pid}, which has the log`);
 	expect(asked.stderr).toContain("· search ");
 	await held.says("A fox sleeps by day.");
+
+	const compacted = await run(here, ["compact", "--json"]);
+	expect(JSON.parse(compacted.stdout)).toMatchObject({
+		...{ pid: held.child.pid, followed: "over", reply: "", exitCode: 0 },
+		compacted: { before: expect.any(Number), after: expect.any(Number) },
+	});
+	await held.says("what was said is told in short from here on");
+	expect((await run(here, ["compact"])).stderr).toMatch(/^reyn: nothing was said in default\/main since/);
 
 	const planned = await run(here, ["run", "--json", "-p", PLANNED]);
 	const document = JSON.parse(planned.stdout);

@@ -26,6 +26,7 @@ const cases: Readonly<Record<string, Case>> = {
 	chat: { fails: [["-r", "nobody"], 3] },
 	run: { does: ["-p", "where does a fox sleep by day?"], fails: [["-p", " "], 2] },
 	interrupt: { fails: [[], 3] },
+	compact: { does: [], after: ["run", "-p", "where does a fox sleep by day?"], fails: [["--session", "nobody"], 3] },
 	resume: { fails: [[], 3] },
 	status: { does: [], fails: [NONE, 2] },
 	spend: { does: [], fails: [NONE, 2] },

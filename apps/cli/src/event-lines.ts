@@ -49,6 +49,7 @@ export const isUnfinished = (event: RuntimeEvent): event is Extract<RuntimeEvent
 export function eventLines(event: RuntimeEvent, say: Suggest = reyn): readonly string[] {
 	if (event.type === "script") return scriptEventLines(event.event);
 	if (event.type === "question") return questionLines(event, say);
+	if (event.type === "compacted") return [compactedLine(event, say)];
 	if (event.type !== "plan_started") return [eventLine(event) ?? []].flat();
 	const { plan, steps, finished } = event;
 	const resumed = finished > 0 ? ` (resumed: ${finished} of ${steps.length} steps are done and cost nothing)` : "";
@@ -58,7 +59,7 @@ export function eventLines(event: RuntimeEvent, say: Suggest = reyn): readonly s
 	];
 }
 
-type OneLineEvent = Exclude<RuntimeEvent, { type: "script" | "plan_started" | "question" }>;
+type OneLineEvent = Exclude<RuntimeEvent, { type: "script" | "plan_started" | "question" | "compacted" }>;
 
 function eventLine(event: OneLineEvent): string | undefined {
 	switch (event.type) {
@@ -148,17 +149,24 @@ function eventLine(event: OneLineEvent): string | undefined {
 			return `what the configuration files hold is not recorded, and does not come back with this line of history: ${oneLine(event.reason, 300)}`;
 		case "config_unfinished":
 			return `a change of the configuration is recorded, and its file is not written yet; the next command that writes tries again: ${oneLine(event.reason, 300)}`;
-		case "compacted":
-			return "what was said before would fill what the model reads at once: it is told in short from here on. Nothing of it is gone";
 		case "prompt_known":
 			return `this was asked in #${event.turn} and is open: it goes on, and nothing is paid twice`;
 		case "text":
 		case "checkpoint":
+		// Whoever has asked for it knows.
+		case "compacting":
 		// What was looked up before counts on, as a recalled answer does.
 		case "world_kept":
 			return undefined;
 	}
 	return undefined;
+}
+
+function compactedLine({ by, tokens }: Extract<RuntimeEvent, { type: "compacted" }>, say: Suggest): string {
+	const size = tokens ? `: about ${tokens.before} tokens are ${tokens.after} now` : "";
+	const why = by ? "what was said" : "what was said before would fill what the model reads at once: it";
+	const back = by ? `, and ${say`undo`} takes this back` : "";
+	return `${why} is told in short from here on${size}. Nothing of it is gone${back}`;
 }
 
 /** What waits for space. */
@@ -196,7 +204,11 @@ export function restoredLines(
 ): string[] {
 	return [
 		...(torn ? [tornLine(torn)] : []),
-		...turns.map(({ text }) => `restored: an unanswered question: ${oneLine(text, 70)}`),
+		...turns.map(({ text, isCompaction }) =>
+			isCompaction
+				? "restored: what was said is to be told in short"
+				: `restored: an unanswered question: ${oneLine(text, 70)}`,
+		),
 		...plans.map(({ plan, status, finished, size, calls, tokens, goal }) => {
 			const then =
 				status === "paused" ? `paused; go on with ${command`plan resume ${plan}`}` : `${size - finished} to run`;

@@ -25,6 +25,7 @@ const byErrorCode: Readonly<Record<string, number>> = {
 	PLAN_UNKNOWN_STEP: exitCodes.notFound,
 	RUNTIME_ANSWER: exitCodes.usage,
 	RUNTIME_BUDGET: exitCodes.usage,
+	RUNTIME_COMPACTION: exitCodes.refused,
 	RUNTIME_PERMISSIONS: exitCodes.usage,
 	RUNTIME_SCRIPT_LOST: exitCodes.damaged,
 	RUNTIME_SCRIPT_OTHER: exitCodes.refused,
@@ -59,6 +60,7 @@ const byErrorCode: Readonly<Record<string, number>> = {
 	TIMETRAVEL_STALE: exitCodes.refused,
 	WAL_CORRUPT: exitCodes.damaged,
 	WAL_LOCKED: exitCodes.refused,
+	WAL_LOSS_NOT_ACCEPTED: exitCodes.refused,
 	WAL_NEWER_FORMAT: exitCodes.refused,
 	WAL_UNSAFE: exitCodes.damaged,
 };

@@ -121,7 +121,8 @@ async function tellWorkThere(
 	else if (stopped) telling.say([`it goes on in process ${pid}`]);
 	else if (how === "left") telling.say([`process ${pid} has ended before it; go on with: ${goOn}`]);
 	const { tip } = reader.wal;
-	const given = isScript ? (end ?? { status: "open" }) : { reply, messages: telling.messages };
+	const { messages, compacted } = telling;
+	const given = isScript ? (end ?? { status: "open" }) : { reply, messages, ...(compacted && { compacted }) };
 	const document = { ...begun, pid, followed: stopped ? "left" : how, ...given, tip, exitCode };
 	if (format === "stream-json") out.json({ type: "result", ...document });
 	else if (format === "json") out.json(document);

@@ -20,7 +20,6 @@ import { suggestAt } from "./suggest.ts";
 import type { OutputFormat } from "./telling.ts";
 import { addVerbs, carryOutHere } from "./verbs.ts";
 import { version } from "./version.ts";
-import { addWalCommands } from "./wal.ts";
 import { wholeNumber } from "./whole-number.ts";
 import { formatOf, outputFormat, work } from "./work.ts";
 import { answersOption, modeOption, type ProcessOptions, planOption, processOptionsOf } from "./work-options.ts";
@@ -192,7 +191,6 @@ export function commands(done: (exitCode: number) => void): Command {
 
 	addVerbs(program, { globals, done });
 	addScriptCommands(program, globals, print, done);
-	addWalCommands(program, globals, print, done);
 
 	program
 		.command("ui")

@@ -1,4 +1,4 @@
-/** Commands of `reyn script` that are no verbs: one tells of a run as it goes on, and one writes a file. */
+/** Commands of `reyn script` that are no verbs: one tells of a run as it goes on, which other faces are told by events, and one writes a file of a person. */
 import { randomBytes } from "node:crypto";
 import { rename, writeFile } from "node:fs/promises";
 import { basename, resolve } from "node:path";

@@ -1,10 +1,13 @@
 /** What is typed behind a slash, read as a verb and what it takes. */
-import { isOptional, typedName, type Verb, verbs } from "@reyn/operator";
+import { type ClosedVerb, isOptional, type StreamVerb, typedName, type Verb, verbs } from "@reyn/operator";
 import { CliError } from "./exit-code.ts";
 import { reyn } from "./suggest.ts";
 
+/** What can be typed behind a slash. */
+export type SlashVerb = Exclude<Verb, StreamVerb | ClosedVerb>;
+
 export interface Slashed {
-	readonly verb: Verb;
+	readonly verb: SlashVerb;
 	readonly raw: Readonly<Record<string, unknown>>;
 	readonly dryRun: boolean;
 	readonly yes: boolean;
@@ -15,7 +18,7 @@ const also: Readonly<Record<string, string>> = {
 	...{ tree: "log --graph", plan: "plan list", skill: "skill list", script: "script list" },
 };
 
-/** Commands of a shell that are nothing to type here, and why. */
+/** Verbs, and commands, of a shell that are nothing to type here, and why. */
 export const inShellAlone: Readonly<Record<string, string>> = {
 	"script watch": "what runs here is told here, and /script show says what a run has done",
 	"script save": "it writes a file",
@@ -23,6 +26,10 @@ export const inShellAlone: Readonly<Record<string, string>> = {
 	"wal tail": "what happens here is told here",
 	"wal repair": "it repairs a log that no process has: leave first",
 };
+
+export const slashVerbs: readonly SlashVerb[] = verbs.filter(
+	(verb): verb is SlashVerb => verb.access !== "stream" && verb.access !== "closed",
+);
 
 /**
  * Reads a line that begins with a slash: `/plan resume p12 --from s3`. A word too many is the value of an option that may have it,
@@ -33,7 +40,7 @@ export const inShellAlone: Readonly<Record<string, string>> = {
 export function readSlash(line: string): Slashed {
 	const typed = line.slice(1).trim();
 	const words = ((Object.hasOwn(also, typed) && also[typed]) || typed).split(/\s+/);
-	const verb = verbs.findLast(({ name }) => name === words.slice(0, name.split(" ").length).join(" "));
+	const verb = slashVerbs.findLast(({ name }) => name === words.slice(0, name.split(" ").length).join(" "));
 	const two = words.slice(0, 2).join(" ");
 	if (Object.hasOwn(inShellAlone, two))
 		throw new CliError("CLI_USAGE", `${reyn([two])} is a command of a shell: ${inShellAlone[two]}`);
@@ -76,7 +83,7 @@ function upToOption(rest: string[]): string {
 }
 
 function unknown(word: string): string {
-	const known = verbs.flatMap(({ name }) => (name.startsWith(`${word} `) ? [name.slice(word.length + 1)] : []));
+	const known = slashVerbs.flatMap(({ name }) => (name.startsWith(`${word} `) ? [name.slice(word.length + 1)] : []));
 	return known.length > 0 ? `/${word} knows ${known.join(", ")}` : `there is no /${word}; /help lists what there is`;
 }
 

@@ -12,6 +12,10 @@ export class Telling {
 	readonly messages: { from: string; text: string }[] = [];
 	/** Why work is not over that `resume` goes on with, by the id of its turn, plan or run. */
 	readonly unfinished = new Map<string, string>();
+	/** The turns that have ended here, or stopped. */
+	readonly turns = new Set<number>();
+	/** Of the newest compaction: how many tokens a model is shown of what was said. */
+	compacted: { readonly before: number; readonly after: number } | undefined;
 	#failedSteps = 0;
 	#isCut = false;
 	#streaming = false;
@@ -40,6 +44,8 @@ export class Telling {
 
 	event(event: RuntimeEvent): void {
 		if (event.type === "plan_end") this.#failedSteps += event.failed.length;
+		if (event.type === "turn_end") this.turns.add(event.turn);
+		if (event.type === "compacted") this.compacted = event.tokens;
 		this.#note(event);
 		if (event.type === "turn_end" && event.outcome === "interrupted") this.#isCut = true;
 		if (this.#format === "stream-json") out.json(event satisfies StreamLine);

@@ -1,13 +1,17 @@
 /** The verbs of `@reyn/operator` as commands: what each takes becomes arguments and options, and what it says goes to stdout. */
 import {
 	act,
+	type ClosedVerb,
 	carryOut,
+	carryOutClosed,
 	type Desk,
 	type FilesVerb,
 	givenFor,
 	isOptional,
 	type Param,
 	type ReadVerb,
+	type StreamVerb,
+	type Told,
 	typedName,
 	type Verb,
 	verbs,
@@ -17,7 +21,7 @@ import {
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { retentionOf } from "./config/options.ts";
 import { answered } from "./confirm.ts";
-import { assertReady, configured, examining, type Globals, openForWork, reading } from "./context.ts";
+import { assertReady, configured, examining, type Globals, openForWork, reading, stateOf } from "./context.ts";
 import { CliError, exitCodeOf } from "./exit-code.ts";
 import { exitCodes } from "./exit-codes.ts";
 import { placesOf, sayDone, unlessHeld } from "./held.ts";
@@ -25,7 +29,9 @@ import { err, out } from "./print.ts";
 import { workOnScript } from "./script-work.ts";
 import { reyn } from "./suggest.ts";
 import type { OutputFormat } from "./telling.ts";
+import { forgetIfUnknown } from "./trust.ts";
 import { fileOption, readTyped } from "./typed.ts";
+import { untilTold } from "./until-stopped.ts";
 import { formatOf, outputFormat, work } from "./work.ts";
 import { answersOption, modeOption } from "./work-options.ts";
 
@@ -80,7 +86,7 @@ function addVerb(program: Command, verb: Verb, { globals, done }: Face): void {
 			actor,
 			outputFormat: chosen = "text",
 			explain: isExplained,
-			follow = false,
+			follow,
 			...options
 		} = all.at(-2) as Chosen;
 		const typed: Record<string, unknown> = {
@@ -88,15 +94,18 @@ function addVerb(program: Command, verb: Verb, { globals, done }: Face): void {
 			...Object.fromEntries(words.map(([name], at) => [name, all[at]])),
 			// Of the process, and no param of the verb.
 			...(verb.access === "work" && { mode: undefined, answers: undefined }),
+			...(verb.name !== FOLLOWED && { follow }),
 		};
 		const format = formatOf(globals(), chosen);
-		if (follow) return done(await (await import("./follow-trail.ts")).followTrail(typed, globals()));
+		if (follow && verb.name === FOLLOWED)
+			return done(await (await import("./follow-trail.ts")).followTrail(typed, globals()));
 		if (explain && isExplained) {
 			const names = Object.keys(explain.params).flatMap((name) => [name, fileOption(name)]);
 			const raw = Object.fromEntries(names.flatMap((name) => (name in typed ? [[name, typed[name]]] : [])));
 			return done(await carryOutHere(explain, raw, { ...globals(), json: format !== "text" }, { yes: false }));
 		}
 		if (verb.access === "work") return done(await workOn(verb, typed, globals(), format));
+		if (verb.access === "stream") return done(await tell(verb, typed, globals()));
 		const kept = verb.name === "gc" ? await keptBy(typed, command, globals()) : typed;
 		const how = { yes: yes ?? false, actor: actor ?? "user", dryRun: dryRun ?? false };
 		done(await carryOutHere(verb, kept, globals(), how));
@@ -105,7 +114,7 @@ function addVerb(program: Command, verb: Verb, { globals, done }: Face): void {
 
 /** Previews, asks, does and says it. Gives the exit code. @throws CliError `CLI_REFUSED` where nobody wants it */
 export async function carryOutHere(
-	verb: ReadVerb | FilesVerb | WriteVerb,
+	verb: ReadVerb | FilesVerb | WriteVerb | ClosedVerb,
 	typed: Readonly<Record<string, unknown>>,
 	globals: Globals,
 	{
@@ -114,12 +123,35 @@ export async function carryOutHere(
 		dryRun = false,
 	}: { readonly yes: boolean; readonly actor?: string; readonly dryRun?: boolean },
 ): Promise<number> {
+	const raw = await readTyped(verb, typed);
 	const desk = deskOf(globals, yes, actor);
-	const { document, lines, outcome, fault } = await carryOut(verb, await readTyped(verb, typed), desk, { dryRun });
+	const told: Told = await (verb.access === "closed"
+		? carryOutClosed(verb, raw, { ...desk, changing: (use) => changing(globals, use) })
+		: carryOut(verb, raw, desk, { dryRun }));
+	const { document, lines, outcome, fault } = told;
 	if (outcome === "declined") throw new CliError("CLI_REFUSED", "nothing was changed");
 	if (globals.json) out.json(document);
 	else out.lines(lines);
 	return fault === undefined ? exitCodes.ok : exitCodeOf({ code: fault });
+}
+
+/** Of a state that is not known, nothing becomes known by that. */
+async function changing<T>(globals: Globals, use: (log: string) => Promise<T>): Promise<T> {
+	await forgetIfUnknown(stateOf(globals));
+	return examining(globals, use);
+}
+
+/** Tells all that a stream has, as it comes. Gives the exit code. */
+function tell(verb: StreamVerb, typed: Readonly<Record<string, unknown>>, globals: Globals): Promise<number> {
+	const given = givenFor(verb, typed);
+	return untilTold((signal) =>
+		examining(globals, async (log) => {
+			for await (const each of verb.tell(log, given, signal)) {
+				if (signal.aborted) break;
+				await (globals.json ? out.json(each) : out.lines(verb.lines(each, reyn, given)));
+			}
+		}),
+	);
 }
 
 interface Chosen extends Record<string, unknown> {
@@ -156,12 +188,11 @@ function optionsOf(name: string, param: Param): readonly Option[] {
 }
 
 function optionOf(name: string, param: Param): Option {
-	const { as, value, help, schema, choices, reads, isMany } = param;
-	const typed = typedName(name);
-	if (as === "flag") return new Option(`--${typed}`, help);
-	const short = name.length === 1 ? `-${name}` : `--${typed}`;
+	const { as, value, help, schema, choices, reads, isMany, short } = param;
+	const typed = `${short === undefined ? "" : `-${short}, `}${name.length === 1 ? "-" : "--"}${typedName(name)}`;
+	if (as === "flag") return new Option(typed, help);
 	const found = schema.safeParse(undefined);
-	const option = new Option(`${short} <${value}>`, help);
+	const option = new Option(`${typed} <${value}>`, help);
 	if (found.success && ["string", "number"].includes(typeof found.data)) option.default(found.data);
 	if (choices) return option.choices(choices);
 	if (reads) return option;

@@ -77,11 +77,13 @@ export async function work({ globals, format, restore = true, unanswered, sessio
 		const reply = runtime
 			.conversation(session)
 			.items.toArray()
-			.findLast((item) => item.type === "reply");
-		const { unfinished, messages } = telling;
+			.filter((item) => item.type === "reply")
+			.findLast(({ turn }) => telling.turns.has(turn));
+		const { unfinished, messages, compacted } = telling;
 		const left = unfinished.size > 0 ? { unfinished: [...unfinished.values()], goOn: reyn`resume` } : {};
 		const asked = questions.length > 0 ? { questions } : {};
-		out.json({ reply: reply?.text ?? "", messages, tip, meter, exitCode, ...left, ...asked });
+		const said = { reply: reply?.text ?? "", messages, ...(compacted && { compacted }) };
+		out.json({ ...said, tip, meter, exitCode, ...left, ...asked });
 	} else telling.say([meterLine(meter)]);
 	return exitCode;
 }

@@ -7,10 +7,10 @@ import { inShellAlone, readSlash, usage } from "../src/slash.ts";
 /** Where a face has no verb of this name, and why. */
 const elsewhere: Readonly<Record<"command" | "slash", Readonly<Record<string, string>>>> = {
 	command: { ask: "`run` asks, and can be given the question in more ways" },
-	slash: {},
+	slash: inShellAlone,
 };
 
-/** Commands that are no verbs, and why. Those in a group are said to who types them behind a slash, too. */
+/** Commands that are no verbs, and why. */
 const commandsAlone: Readonly<Record<string, string>> = {
 	chat: "it is a face itself",
 	run: "it is `ask`, and ends when all is over",
@@ -25,7 +25,8 @@ const commandsAlone: Readonly<Record<string, string>> = {
 	"config unset": "it is about this program, and checks what it knows of its keys",
 	"config path": "it is about this program, and not about a history",
 	init: "it prepares a directory, before there is a history",
-	...inShellAlone,
+	"script watch": "it is `script show`, told as the run goes on: other faces are told that by events anyway",
+	"script save": "it writes a file of a person's, which no verb does",
 };
 
 const program = commands(() => {});
@@ -53,6 +54,10 @@ describe.each(verbs.map((verb) => [verb.name, verb] as const))("%s", (name, verb
 	});
 
 	test("is read behind a slash, as its own example writes it", () => {
+		if (elsewhere.slash[name])
+			return expect(() => readSlash(`/${name} ${verb.example}`)).toThrow(
+				expect.objectContaining({ code: "CLI_USAGE", message: expect.stringContaining(elsewhere.slash[name]) }),
+			);
 		const read = readSlash(`/${name} ${verb.example}`);
 		expect(read.verb).toBe(verb);
 		expect(usage(verb)).toMatch(new RegExp(`^/${name}`));
@@ -65,6 +70,7 @@ test("a command that is no verb says why", () => {
 	);
 	const ofVerbs = verbs.map(({ name }) => name);
 	expect(named.filter((name) => !ofVerbs.includes(name)).sort()).toEqual(Object.keys(commandsAlone).sort());
+	for (const name of Object.keys(inShellAlone)) expect(named).toContain(name);
 });
 
 test("what is no text is typed as one: a path, JSON, and an option that may come again", () => {

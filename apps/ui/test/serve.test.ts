@@ -19,10 +19,12 @@ afterAll(() => house[Symbol.asyncDispose]());
 
 const head = (text: string): string => text.slice(0, text.indexOf("\r\n"));
 
-/** Every file of the state, in one hash. */
+/** Every file of the state, in one hash, but the trail: it follows the writer in its own time. */
 async function hashOf(directory: string): Promise<string> {
 	const hash = createHash("sha256");
-	const names = (await readdir(directory, { recursive: true, withFileTypes: true })).filter((each) => each.isFile());
+	const names = (await readdir(directory, { recursive: true, withFileTypes: true })).filter(
+		(each) => each.isFile() && !each.parentPath.endsWith("/events"),
+	);
 	for (const each of names.toSorted((a, b) => (a.parentPath + a.name < b.parentPath + b.name ? -1 : 1)))
 		hash.update(`${each.parentPath}/${each.name}\n`).update(await readFile(join(each.parentPath, each.name)));
 	return hash.digest("hex");
@@ -195,6 +197,20 @@ describe("what is asked", () => {
 		}
 		expect(await hashOf(house.state)).toBe(before);
 	});
+});
+
+/** Verbs that the page does not offer, and why. */
+const elsewhere: Readonly<Record<string, string>> = {
+	"wal inspect": "`records` has them, newest first, and `show` has one in full",
+	"wal tail": "what comes is shown as it comes",
+	"wal repair": "it repairs a log that no process has, and the page follows one",
+};
+
+test("each verb is offered by a page that may do all, or it is said why not", async () => {
+	const begin: Subject["begin"] = async () => Promise.reject(new Error("nothing is begun here"));
+	await using page = await openPage({ ...house.subject, begin, ahead: (read) => read(house.writer) });
+	const { verbs: offered } = (await page.ask("/api/state")).body;
+	expect([...offered, ...Object.keys(elsewhere)].sort()).toEqual(verbs.map(({ name }) => name).sort());
 });
 
 describe("what is confirmed", () => {

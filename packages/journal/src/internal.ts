@@ -27,7 +27,7 @@ export { entriesOf, firstBelow, lanesOf, openStarts, recordedIn } from "./journa
 export { callsAround, dayOf, paymentOf, workOf } from "./payments.ts";
 export { Bill, costSince, dollarsSchema, picodollars, priceFor, pricesSchema } from "./price.ts";
 export { assertPurity } from "./purity.ts";
-export { toJson } from "./results.ts";
+export { INLINE_BYTES, toJson } from "./results.ts";
 export { unlessAborted } from "./retry.ts";
 export { eventOfRecord, eventOfStep } from "./script/events.ts";
 export { scriptLane } from "./script/records.ts";

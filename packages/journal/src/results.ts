@@ -7,7 +7,7 @@ import { nameOf } from "./blob-name.ts";
 import { JournalError, readable, reasonOf } from "./errors.ts";
 
 /** Bytes of JSON up to which a result goes into its record. */
-const INLINE_BYTES = 32 * 1024;
+export const INLINE_BYTES = 32 * 1024;
 
 /** Levels of nesting of a result: a record holds 64, and some are around the result. */
 const MAX_LEVELS = 60;
@@ -27,21 +27,23 @@ export interface StoredResult {
  * record all the same.
  *
  * @param redact takes secrets out of a text
+ * @param inlineBytes up to so many bytes of JSON go into the record
  * @throws WalError `WAL_NOT_JSON`, `WAL_TOO_LARGE` naming the field
  */
 export async function storeResult(
 	result: unknown,
 	blobs?: BlobStore,
 	redact?: (text: string) => string,
+	inlineBytes = INLINE_BYTES,
 ): Promise<StoredResult> {
 	const { json, binary } = toJson(result, redact);
 	const more = binary.length > 0 ? { binary } : {};
 	if (json === undefined) return { result: json, ...more };
 	// A character takes at most six bytes in JSON, so most texts need not be serialised to be measured.
-	if (typeof json === "string" && json.length * 6 < INLINE_BYTES) return { result: json, ...more };
+	if (typeof json === "string" && json.length * 6 < inlineBytes) return { result: json, ...more };
 	if (!blobs) return { result: json, ...more };
 	const bytes = Buffer.from(JSON.stringify(json));
-	if (bytes.length <= INLINE_BYTES) return { result: json, ...more };
+	if (bytes.length <= inlineBytes) return { result: json, ...more };
 	const sha256 = hash("sha256", bytes, "hex");
 	await blobs.put(nameOf(sha256), bytes);
 	const files = filesOf(json).map((file) => file.sha256);

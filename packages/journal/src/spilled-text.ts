@@ -9,11 +9,15 @@ export const spilledTextSchema = z.object({ sha256: z.string(), bytes: z.int().n
 export type SpilledText = z.infer<typeof spilledTextSchema>;
 
 /**
- * Stores a text, or the text of a reply, beside the log when it is above 32 KiB; it is durable when this resolves. A reply that a
+ * Stores a text, or the text of a reply, beside the log when it is above 32 KiB, or what is said; it is durable when this resolves. A reply that a
  * step gave lies there already, under the same hash. Undefined: the text goes into a record, since it is small or `blobs` is absent.
  */
-export async function spillText(text: string | ModelReply, blobs?: BlobStore): Promise<SpilledText | undefined> {
-	return (await storeResult(text, blobs)).spilled;
+export async function spillText(
+	text: string | ModelReply,
+	blobs?: BlobStore,
+	inlineBytes?: number,
+): Promise<SpilledText | undefined> {
+	return (await storeResult(text, blobs, undefined, inlineBytes)).spilled;
 }
 
 /** Reads a text from beside the log. @throws JournalError `RESULT_LOST` when it is missing or changed there */

@@ -1,5 +1,6 @@
 /** Recognises from a request who asks: a person in the chat, a step of a plan, or anybody with an instruction. */
 import type { Message, ModelRequest, ToolCall } from "@reyn/journal";
+import { askedIn } from "./digest.ts";
 
 /** Who asks, as far as the request shows it. */
 export type Situation =
@@ -41,11 +42,13 @@ export interface StepResult {
 export function recognise({ messages, tools }: ModelRequest): Situation {
 	if (tools.some(({ name }) => name === "plan")) {
 		const at = messages.findLastIndex(isUser);
-		const earlier = messages.slice(0, Math.max(0, at)).filter(isUser);
+		const earlier = messages
+			.slice(0, Math.max(0, at))
+			.flatMap((each) => (isUser(each) ? [each.text] : each.role === "note" ? askedIn(each.text) : []));
 		return {
 			kind: "router",
 			question: shortened(textAt(messages, at)),
-			earlier: earlier.map(({ text }) => shortened(text)),
+			earlier: earlier.map(shortened),
 			turn: turnOf(messages.slice(at + 1)),
 		};
 	}

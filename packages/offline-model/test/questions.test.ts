@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { askIn, type Told, user } from "./talk.ts";
+import { askIn, inChat, reply, request, type Told, user } from "./talk.ts";
 
 const numbered = (count: number) => Array.from({ length: count }, (_, n) => `row ${n + 1}`).join("\n");
 
@@ -229,6 +229,16 @@ describe("in a conversation", () => {
 	test("a full question inherits nothing, an elliptic one does", async () => {
 		expect((await ask("teapot", "where is weigh?", "does pour return it?")).did[0]).toBe("search pour return");
 		expect((await ask("teapot", "where is weigh?", "and how is it tested?")).did[0]).toBe("search weigh");
+	});
+
+	test("that it has told in short, it knows what was asked before", async () => {
+		const said = Array.from({ length: 60 }, (_, at) => `Person: question ${at}\nAgent: answer ${at}`).join("\n");
+		const told = await reply({ ...request([user(said)]), purpose: "compaction" });
+		expect(told.text).toMatch(/^- … 20 more before\n- Person: question 0\n/);
+		const note = { role: "note", text: `What was said and done before, in short:\n${told.text}` } as const;
+		const asked = (question: string) => reply(request([note, user("where is pour?"), user(question)], inChat));
+		expect((await asked("What did I ask first?")).text).toBe("You asked first: “question 0”");
+		expect((await asked("How many questions did I ask?")).text).toBe("61 questions before this one.");
 	});
 
 	test("what it cannot do it does not try", async () => {

@@ -1,7 +1,7 @@
 /** Carries a verb out: look, show, ask, and then do exactly what was shown. Written once, for every face. */
 import type { Runtime } from "@reyn/runtime";
 import type { Say } from "./say.ts";
-import { type FilesVerb, givenFor, type Moment, type ReadVerb, type WriteVerb } from "./verb.ts";
+import { type ClosedVerb, type FilesVerb, givenFor, type Moment, type ReadVerb, type WriteVerb } from "./verb.ts";
 
 /** What a face gives for it. */
 export interface Desk {
@@ -51,6 +51,26 @@ export async function carryOut(
 		return { document: preview, lines: ["nothing was changed"], outcome: "declined" };
 	const done = await desk.acting(verb, seen);
 	return { document: { ...seen, applied: true, ...done }, lines: doneLines(verb, done, seen, say), outcome: "done" };
+}
+
+/** What a face gives that changes the files of a log. */
+export interface ClosedDesk extends Pick<Desk, "examining" | "say"> {
+	/** Changes them, where no process has the log. @param use gets their directory */
+	changing<T>(use: (log: string) => Promise<T>): Promise<T>;
+}
+
+/** Looks, and does exactly that where it is accepted. @throws as `isAccepted` and `act` do */
+export async function carryOutClosed(
+	verb: ClosedVerb,
+	raw: Readonly<Record<string, unknown>>,
+	{ examining, changing, say }: ClosedDesk,
+): Promise<Told> {
+	const given = givenFor(verb, raw);
+	const seen = await examining((log) => verb.look(log));
+	if (!verb.isAccepted(seen, given))
+		return { document: { ...seen, applied: false }, lines: verb.shown(seen, say), outcome: "previewed" };
+	const done = await changing((log) => verb.act(log, seen));
+	return { document: { ...seen, applied: true, ...done }, lines: verb.lines(done, say, seen), outcome: "done" };
 }
 
 /** What was done, for people. @param done as `act` gives it */

@@ -1,9 +1,9 @@
 /** The form of what a verb says to machines, as JSON Schema. */
 import { z } from "zod";
 import { seq } from "./shapes.ts";
-import type { Verb } from "./verb.ts";
+import type { ClosedVerb, Verb, WriteVerb } from "./verb.ts";
 
-/** The schema of what `--json` gives for a verb: of a write verb, what was seen, whether it was done, and what was done. */
+/** The schema of what `--json` gives for a verb: of one that changes something, what was seen, whether it was done, and what was done; of a stream, each of its lines. */
 export function documentSchema(verb: Verb): z.ZodType {
 	switch (verb.access) {
 		case "read":
@@ -11,11 +11,18 @@ export function documentSchema(verb: Verb): z.ZodType {
 			return verb.result;
 		case "work":
 			return verb.begun;
-		case "write": {
-			const [seen, done] = [verb.seen as z.ZodObject, verb.done as z.ZodObject];
-			return seen.extend({ applied: z.boolean(), recorded: seq.exactOptional(), ...done.partial().shape });
-		}
+		case "stream":
+			return verb.each;
+		case "write":
+			return changed(verb, { recorded: seq.exactOptional() });
+		case "closed":
+			return changed(verb);
 	}
+}
+
+function changed({ seen, done }: WriteVerb | ClosedVerb, more: z.core.$ZodLooseShape = {}): z.ZodType {
+	const partly = (done as z.ZodObject).partial().shape;
+	return (seen as z.ZodObject).extend({ applied: z.boolean(), ...more, ...partly });
 }
 
 export const jsonSchemaOf = (verb: Verb): object => z.toJSONSchema(documentSchema(verb), { unrepresentable: "any" });

@@ -1,5 +1,5 @@
 /** What people do to a durable agent, each verb once for every face: a command line, a chat, a page. */
-export { carryOut, type Desk, doneLines, type Told } from "./carry-out.ts";
+export { type ClosedDesk, carryOut, carryOutClosed, type Desk, doneLines, type Told } from "./carry-out.ts";
 export { documentSchema, jsonSchemaOf } from "./document.ts";
 export { type OperatorCode, OperatorError } from "./errors.ts";
 export { type History, type HistoryEntry, type HistoryWindow, readHistory } from "./history.ts";
@@ -18,10 +18,12 @@ export { parseRef, type ScopeWidth, scopeAt, scopeWidths } from "./refs.ts";
 export type { Say } from "./say.ts";
 export { reportState, type StateReport } from "./state-report.ts";
 export {
+	type ClosedVerb,
 	type FilesVerb,
 	givenFor,
 	type Moment,
 	type ReadVerb,
+	type StreamVerb,
 	type Verb,
 	type WorkVerb,
 	type WriteVerb,

@@ -2,7 +2,7 @@
 
 import { planAborted } from "@reyn/plan";
 import { rewindNote } from "@reyn/rewind-modes";
-import type { Move, Runtime } from "@reyn/runtime";
+import { conversationCompacted, type Move, type Runtime } from "@reyn/runtime";
 import { skillRunDiscarded } from "@reyn/skill-resume";
 import { label, reset } from "@reyn/timetravel";
 import type { Seq, WalRecord } from "@reyn/wal";
@@ -64,6 +64,7 @@ function whatOf(record: WalRecord): string | undefined {
 		return `${gone ? "the end of " : ""}the label "${name}" at #${target} by ${actor}`;
 	}
 	if (rewindNote.is(record)) return `the note on #${record.data.target} by ${record.data.actor}`;
+	if (conversationCompacted.is(record)) return `the compaction of what was said before #${record.data.upTo}`;
 	if (planAborted.is(record)) return `the discard of plan ${record.data.plan}`;
 	if (skillRunDiscarded.is(record)) return `the discard of skill run ${record.data.run}`;
 	return undefined;

@@ -14,6 +14,8 @@ export interface Param<T = unknown> {
 	readonly choices?: readonly string[];
 	/** What is no text, and is typed as one: a script as the path of its file, a value as JSON. A face reads it. */
 	readonly reads?: "script" | "json";
+	/** A letter that an option or a flag may be given by as well. */
+	readonly short?: string;
 	/** An option that may be given several times; it is the list of them. */
 	readonly isMany?: true;
 }

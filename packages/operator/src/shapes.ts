@@ -333,3 +333,15 @@ export const logStatsShape = z.object({
 	recordsPerSecond: z.number().optional(),
 	kinds: list(z.object({ kind: z.string(), records: seq, bytes: seq })),
 });
+
+/** As `RepairProposal` of `@reyn/wal/tools`. */
+export const repairProposalShape = z.object({
+	directory: z.string(),
+	kind: z.enum(["nothing", "repair", "finish"]),
+	why: z.string(),
+	lost: list(z.tuple([seq, seq]).readonly()),
+	accept: z.string(),
+	keptAfter: seq,
+	last: seq,
+	changes: list(z.object({ path: z.string(), keptIn: z.string().optional() })),
+});

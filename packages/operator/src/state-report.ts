@@ -1,5 +1,5 @@
 /** Reports the state of a session at one moment, as a value for people and scripts. */
-import { planRuns } from "@reyn/plan";
+import { planRuns, plansOf } from "@reyn/plan";
 import { type ConversationItem, conversation, mainSession, type Runtime, type SessionScope } from "@reyn/runtime";
 import { skillRuns } from "@reyn/skill-resume";
 import type { Timeline } from "@reyn/timetravel";
@@ -42,7 +42,7 @@ export async function reportState(
 		active,
 		hash: view.hash(),
 		...messagesIn(view, newest),
-		plans: Object.entries(view.get(planRuns)).map(([plan, { status, goal }]) => ({ plan, status, goal })),
+		plans: plansOf(view.get(planRuns)).map(([plan, { status, goal }]) => ({ plan, status, goal })),
 		skills: Object.entries(view.get(skillRuns)).map(([run, { status, skill }]) => ({ run, status, skill })),
 	};
 }

@@ -39,6 +39,36 @@ export interface FilesVerb<P extends Params = Params, R = unknown> extends Looks
 	examine(log: string, given: Given<P>): Promise<R>;
 }
 
+/** Tells one thing after the other from the files of a log, and writes nothing: as many as there are, or until it is stopped. */
+export interface StreamVerb<P extends Params = Params, R = unknown> extends Named<P> {
+	readonly access: "stream";
+	/** One of them, as JSON. */
+	readonly each: z.ZodType<R>;
+	/** @param log the directory of the log */
+	tell(log: string, given: Given<P>, signal: AbortSignal): AsyncIterable<R>;
+	/** One of them, for people. */
+	lines(each: R, say: Say, given: Given<P>): readonly string[];
+}
+
+/** Changes the files of a log that no process has open, where a person accepts to the letter what that costs. */
+export interface ClosedVerb<P extends Params = Params, S extends object = object, D extends object = object>
+	extends Named<P> {
+	readonly access: "closed";
+	/** What would happen. */
+	readonly seen: z.ZodType<S>;
+	/** What was done. */
+	readonly done: z.ZodType<D>;
+	/** Writes nothing. */
+	look(log: string): Promise<S>;
+	/** The preview for people. */
+	shown(seen: S, say: Say): readonly string[];
+	/** Is it to be done? @throws where what was accepted is not what it costs; nothing is written then */
+	isAccepted(seen: S, given: Given<P>): boolean;
+	/** Does what was seen. @throws where it would cost something else by now; nothing is written then */
+	act(log: string, seen: S): Promise<D>;
+	lines(done: D, say: Say, seen: S): readonly string[];
+}
+
 /**
  * What is looked at: a process that went on now would find it so, which may be more than is known to be durable. Who looks so runs
  * scripts, as that process would: the state has to be trusted. Absent: what is durable.
@@ -92,7 +122,7 @@ export interface WorkVerb<P extends Params = Params, B extends object = object> 
 	lines(begun: B, say: Say): readonly string[];
 }
 
-export type Verb = ReadVerb | FilesVerb | WriteVerb | WorkVerb;
+export type Verb = ReadVerb | FilesVerb | StreamVerb | WriteVerb | WorkVerb | ClosedVerb;
 
 /** These keep the types of what is given and found inside a verb; who lists verbs needs none of them. */
 export const readVerb = <P extends Params, R>(verb: Omit<ReadVerb<P, R>, "access">): ReadVerb =>
@@ -100,6 +130,13 @@ export const readVerb = <P extends Params, R>(verb: Omit<ReadVerb<P, R>, "access
 
 export const filesVerb = <P extends Params, R>(verb: Omit<FilesVerb<P, R>, "access">): FilesVerb =>
 	({ ...verb, access: "files" }) as unknown as FilesVerb;
+
+export const streamVerb = <P extends Params, R>(verb: Omit<StreamVerb<P, R>, "access">): StreamVerb =>
+	({ ...verb, access: "stream" }) as unknown as StreamVerb;
+
+export const closedVerb = <P extends Params, S extends object, D extends object>(
+	verb: Omit<ClosedVerb<P, S, D>, "access">,
+): ClosedVerb => ({ ...verb, access: "closed" }) as unknown as ClosedVerb;
 
 export const writeVerb = <P extends Params, S extends object, D extends object>(
 	verb: Omit<WriteVerb<P, S, D>, "access">,

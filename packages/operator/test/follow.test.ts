@@ -52,6 +52,18 @@ test("a turn that leads to a plan is over with that, and what another session do
 	await runtime.idle();
 });
 
+test("a compaction is told with what it comes to", async () => {
+	const turn = await house.runtime.compact();
+	const { told, how } = await follow({ turn });
+	expect([how, told]).toEqual([
+		"over",
+		[
+			expect.objectContaining({ type: "compacted", turn, by: "person" }),
+			expect.objectContaining({ type: "turn_end", turn, outcome: "completed" }),
+		],
+	]);
+});
+
 test("all that was in flight is followed by resume; who stops looking has left", async () => {
 	await house.runtime.prompt(PLANNED);
 	await house.runtime.close();

@@ -43,7 +43,8 @@ export async function openHouse(): Promise<House> {
 		answer: true,
 		do(name, raw = {}, how = {}) {
 			const verb = verbOf(name);
-			if (verb.access === "work") throw new Error(`${name} is work`);
+			if (verb.access === "work" || verb.access === "stream" || verb.access === "closed")
+				throw new Error(`${name} is ${verb.access}`);
 			return carryOut(verb, raw, desk, how);
 		},
 		reader: () => openRuntime({ ...options, readOnly: true }),

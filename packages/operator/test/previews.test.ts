@@ -49,9 +49,10 @@ async function counting({ wal, timeline }: Runtime): Promise<ReadonlyMap<number,
 
 async function live(runtime: Runtime, random: Random, step: number): Promise<void> {
 	const session = random.pick(["main", "main", "side"]);
-	const does = random.pick(["ask", "ask", "script", "answer", "undo"]);
+	const does = random.pick(["ask", "ask", "compact", "script", "answer", "undo"]);
 	if (does === "ask") await runtime.prompt(`question ${step}`, { agent: "default", session });
 	if (does === "script") await (await runtime.scripts.start({ name: "s.ts", source }, undefined)).end;
+	if (does === "compact") await runtime.compact({ agent: "default", session }).catch(() => {});
 	if (does === "undo") await runtime.undo("me").catch(() => {});
 	if (does === "answer") {
 		const [open] = runtime.scripts.list().filter(({ questions }) => questions.length > 0);

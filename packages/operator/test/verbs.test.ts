@@ -215,6 +215,20 @@ describe("a change", () => {
 	});
 });
 
+test("a compaction says what is in its way, and can be taken back by its name", async () => {
+	const verb = verbOf("compact");
+	if (verb.access !== "work") throw new Error();
+	await using own = await openHouse();
+	const given = givenFor(verb, {});
+	const begun = (await verb.begin(own.runtime, given)) as { turn: number };
+	await expect(verb.check?.(own.runtime, given)).rejects.toMatchObject({ code: "RUNTIME_COMPACTION" });
+	await own.runtime.idle();
+	expect(verb.lines(begun, say)).toEqual([`what was said is told in short in #${begun.turn}`]);
+	await expect(verb.check?.(own.runtime, given)).rejects.toMatchObject({ code: "RUNTIME_COMPACTION" });
+	const { lines } = await own.do("undo");
+	expect(lines[0]).toMatch(new RegExp(`^undone: the compaction of what was said before #${begun.turn} `));
+});
+
 test.each([
 	["rewind", {}, "ref"],
 	["rewind", { ref: "1", mode: "all" }, "mode"],

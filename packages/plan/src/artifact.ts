@@ -4,8 +4,8 @@ import { hashedTexts } from "@reyn/journal/internal";
 import type { BlobStore, Draft } from "@reyn/wal";
 import { type Decomposition, decompositionSchema, MAX_BYTES, problemsOf, textOf } from "./decomposition.ts";
 import { PlanError } from "./errors.ts";
-import type { PlanRuns } from "./plan-runs.ts";
-import { planStarted, planStepCompleted } from "./records.ts";
+import { type PlanRuns, plansOf } from "./plan-runs.ts";
+import { planAmended, planStarted, planStepCompleted } from "./records.ts";
 
 export type ReadDecomposition =
 	| { readonly kind: "sound"; readonly decomposition: Decomposition }
@@ -16,10 +16,12 @@ export const decompositions = {
 	isName: hashedTexts.isName,
 
 	ofRecord: ({ kind, data }: Draft): readonly string[] =>
-		kind === planStarted.kind ? hashedTexts.namesOf((data as { decomposition: string }).decomposition) : [],
+		kind === planStarted.kind || kind === planAmended.kind
+			? hashedTexts.namesOf((data as { decomposition: string }).decomposition)
+			: [],
 
 	ofState: (plans: PlanRuns): readonly string[] =>
-		hashedTexts.namesOf(...Object.values(plans).map(({ decomposition }) => decomposition)),
+		hashedTexts.namesOf(...plansOf(plans).map(([, { decomposition }]) => decomposition)),
 };
 
 /** The results of steps beside the log: which records and states refer to them. */
@@ -28,8 +30,8 @@ export const spilledStepResults = {
 		kind === planStepCompleted.kind ? spilledResults.ofText((data as { spilled?: SpilledText }).spilled) : [],
 
 	ofState: (plans: PlanRuns): readonly string[] =>
-		Object.values(plans)
-			.flatMap(({ steps }) => Object.values(steps))
+		plansOf(plans)
+			.flatMap(([, { steps }]) => Object.values(steps))
 			.flatMap((step) => (step.status === "completed" ? spilledResults.ofText(step.spilled) : [])),
 };
 

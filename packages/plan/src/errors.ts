@@ -4,7 +4,9 @@ import { ReynError } from "@reyn/wal";
 export type PlanCode =
 	| "PLAN_INVALID"
 	| "PLAN_LOST"
+	| "PLAN_PAUSED"
 	| "PLAN_STEP_ITERATIONS"
+	| "PLAN_STEP_TIME"
 	| "PLAN_STEP_TOKENS"
 	| "PLAN_UNKNOWN"
 	| "PLAN_UNKNOWN_STEP"

@@ -1,26 +1,23 @@
 /** Runs a plan from wherever it stands: a fresh one and a resumed one take the same path. */
-import {
-	agentLoop,
-	Lane,
-	laneClosed,
-	type Model,
-	type ModelReply,
-	Order,
-	type SpilledText,
-	spillText,
-	type Tool,
-	type Using,
-	whenSpace,
-} from "@reyn/journal";
-import { reasonOf } from "@reyn/journal/internal";
-import { entryAt } from "@reyn/snapshot";
-import { isReynError, type Scope, systemTimers } from "@reyn/wal";
+import { laneClosed, type Model, type SpilledText, spillText, type Tool, type Using } from "@reyn/journal";
+import { INLINE_BYTES } from "@reyn/journal/internal";
+import { isReynError, type Scope } from "@reyn/wal";
+import { answerOf, type PlanResult } from "./answer.ts";
 import { type Decomposition, type PlanStep, terminalStep } from "./decomposition.ts";
 import { PlanError } from "./errors.ts";
-import type { PlanRun } from "./plan-runs.ts";
-import { type Cost, planCompleted, planLane, planStepCompleted, planStepFailed, planStepStarted } from "./records.ts";
-import { stepRequest } from "./step-prompt.ts";
-import { isFinished, isSettled, readySteps, stepOf, textOf } from "./step-status.ts";
+import { patiently } from "./patiently.ts";
+import { isInFlight, type PlanRun } from "./plan-runs.ts";
+import {
+	type Cost,
+	type LimitKind,
+	planCompleted,
+	planLane,
+	planStepCompleted,
+	planStepFailed,
+	planStepStarted,
+} from "./records.ts";
+import { isFinished, isSettled, readySteps, stepOf } from "./step-status.ts";
+import { tryStep } from "./try-step.ts";
 
 export interface PlanLimits {
 	/** How many steps may run at the same time. */
@@ -29,9 +26,33 @@ export interface PlanLimits {
 	readonly stepMaxIterations: number;
 	/** How many tries of a model call follow the first, while its failures may pass. */
 	readonly retryLimit: number;
+	/** How many tokens the model calls of one step may take, where the step says nothing else. Absent: any. */
+	readonly stepTokens?: number | undefined;
+	/** For how many seconds a step may work in one process. Absent: for ever. */
+	readonly stepSeconds?: number | undefined;
 }
 
 export const defaultPlanLimits: PlanLimits = { concurrency: 3, stepMaxIterations: 5, retryLimit: 3 };
+
+/** A limit that a step has come to. */
+export interface StepLimit {
+	readonly plan: string;
+	readonly step: string;
+	/** From 0. */
+	readonly attempt: number;
+	readonly limit: LimitKind;
+	/** How far it has come: iterations, retries, tokens or seconds. */
+	readonly reached: number;
+	/** By so much the limit is extended. */
+	readonly base: number;
+	/** How often it was extended in this attempt. */
+	readonly extended: number;
+	/** For `retries`: why the model gave no answer. */
+	readonly reason?: string;
+}
+
+/** What becomes of a step at its limit. `pause`: the plan waits until it is resumed, and the limit is asked about again. */
+export type AtLimit = "extend" | "fail" | "pause";
 
 export interface PlanPorts extends Using {
 	readonly model: Model;
@@ -41,6 +62,14 @@ export interface PlanPorts extends Using {
 	readonly limits: PlanLimits;
 	/** The plan as the log knows it now. */
 	run(): PlanRun;
+	/** The steps of the plan as they are now, once it was amended. Absent: it is never amended. */
+	steps?(): Promise<Decomposition>;
+	/**
+	 * Decides what becomes of a step at its limit. It may ask a person, for any time; after a crash it is called again. Absent: it fails.
+	 *
+	 * @throws JournalError `CALL_WAITING`: it is not decided yet
+	 */
+	atLimit?(limit: StepLimit): Promise<AtLimit>;
 	progress(change: PlanProgress): void;
 	/**
 	 * Delivers the answer durably to where the user finds it. It may be called again after a crash, and must do nothing then.
@@ -69,17 +98,12 @@ export interface PlanProgress {
 		| { readonly status: "failed"; readonly reason: string };
 }
 
-export interface PlanResult {
-	readonly text: string;
-	/** Ids of the steps that failed. */
-	readonly failed: readonly string[];
-}
-
 /**
  * Executes a plan to its end, from wherever it stands.
  *
- * @throws the signal's reason when it is cancelled; JournalError `CALL_WAITING` when a call waits for a permit, `CALL_IN_DOUBT` when
- * nobody can say whether a call has happened. The plan can then be executed again from where it stopped
+ * @throws the signal's reason when it is cancelled; PlanError `PLAN_PAUSED` when it was paused at a limit; JournalError `CALL_WAITING`
+ * when a call or a limit waits for somebody, `CALL_IN_DOUBT` when nobody can say whether a call has happened: the steps that do not wait
+ * for it are over then. The plan can be executed again from where it stopped
  */
 export async function execute(
 	plan: string,
@@ -91,16 +115,33 @@ export async function execute(
 	if (!(concurrency >= 1))
 		throw new PlanError("PLAN_INVALID", `limits.concurrency is ${concurrency}; a plan needs at least 1`);
 	const running = new Map<string, Promise<void>>();
+	/** The steps that wait for somebody: the others go on. */
+	const held = new Map<string, unknown>();
+	let made: Made = { of: ports.run().decomposition, decomposition };
+	const start = (step: PlanStep): Promise<void> =>
+		executeStep(plan, made, step, scope, ports)
+			.catch((error) => {
+				if (!isReynError(error, "CALL_WAITING", "CALL_IN_DOUBT")) throw error;
+				held.set(step.id, error);
+			})
+			.finally(() => running.delete(step.id));
 	try {
-		while (!isFinished(ports.run(), decomposition)) {
-			for (const step of readySteps(ports.run(), decomposition)) {
-				if (running.size >= concurrency) break;
-				if (running.has(step.id)) continue;
-				running.set(
-					step.id,
-					executeStep(plan, decomposition, step, scope, ports).finally(() => running.delete(step.id)),
-				);
+		for (;;) {
+			const run = ports.run();
+			// Its steps would not be recorded as over any more, and be paid for without end.
+			if (!isInFlight(run)) throw new PlanError("PLAN_UNKNOWN", `plan ${plan} is ${run.status}`, { plan });
+			if (run.decomposition !== made.of) {
+				if (!ports.steps) throw new PlanError("PLAN_INVALID", "the plan was amended, and `steps` is not given");
+				made = { of: run.decomposition, decomposition: await ports.steps() };
+				continue;
 			}
+			if (isFinished(run, made.decomposition)) break;
+			if (run.status !== "paused")
+				for (const step of readySteps(run, made.decomposition)) {
+					if (running.size >= concurrency) break;
+					if (!running.has(step.id) && !held.has(step.id)) running.set(step.id, start(step));
+				}
+			if (running.size === 0) throw run.status === "paused" ? paused(plan, run) : held.values().next().value;
 			await Promise.race(running.values());
 		}
 	} finally {
@@ -108,10 +149,13 @@ export async function execute(
 		await Promise.allSettled(running.values());
 	}
 	const run = ports.run();
-	const last = stepOf(run, terminalStep(decomposition).id);
-	const text = await textOf(last, ports.results);
-	const failed = decomposition.steps.map(({ id }) => id).filter((id) => stepOf(run, id).status === "failed");
-	await (last.status === "completed" && last.spilled ? ports.deliver(text, last.spilled) : ports.deliver(text));
+	const { text, failed } = await answerOf(run, made.decomposition, ports.results);
+	const last = stepOf(run, terminalStep(made.decomposition).id);
+	const beside =
+		last.status === "completed"
+			? last.spilled
+			: await patiently(planLane(plan), ports, () => spillText(text, ports.results));
+	await (beside && beside.bytes > INLINE_BYTES ? ports.deliver(text, beside) : ports.deliver(text));
 	const lane = planLane(plan);
 	// Both records or none: within one turn of the event loop the log does not become full.
 	const { durable } = await patiently(lane, ports, () => {
@@ -125,143 +169,62 @@ export async function execute(
 
 async function executeStep(
 	plan: string,
-	decomposition: Decomposition,
+	{ of, decomposition }: Made,
 	step: PlanStep,
 	scope: Scope,
 	ports: PlanPorts,
 ): Promise<void> {
 	const { steps } = decomposition;
-	const report = (change: PlanProgress["change"]): void =>
-		ports.progress({
-			plan,
-			step: step.id,
-			index: steps.indexOf(step) + 1,
-			size: steps.length,
-			done: steps.filter(({ id }) => isSettled(stepOf(ports.run(), id))).length,
-			description: cut(step.description),
-			change,
-		});
+	// How many are over is counted when it is recorded: steps that end together are told one by one.
+	const lineOf = (change: PlanProgress["change"]): PlanProgress => ({
+		plan,
+		step: step.id,
+		index: steps.indexOf(step) + 1,
+		size: steps.length,
+		done: steps.filter(({ id }) => isSettled(stepOf(ports.run(), id))).length,
+		description: cut(step.description),
+		change,
+	});
+	const report = (change: PlanProgress["change"]): void => ports.progress(lineOf(change));
 	const before = stepOf(ports.run(), step.id);
 	const lane = `${planLane(plan)}/${step.id}/${before.attempt}`;
 	report({ status: before.status === "running" ? "resumed" : "running" });
 	if (before.status !== "running") {
 		const started = planStepStarted({ plan, step: step.id, attempt: before.attempt });
-		await patiently(lane, ports, () => ports.log.append(started, scope));
+		// It may have been amended while this waited for space.
+		const begin = () => (ports.run().decomposition === of ? ports.log.append(started, scope) : undefined);
+		if (!(await patiently(lane, ports, begin))) return;
 	}
 
-	const outcome = await tryStep(lane, decomposition, step, scope, ports, report);
-	const record =
+	const outcome = await tryStep({ plan, attempt: before.attempt, lane, decomposition, step, scope }, ports, report);
+	if (outcome.kind === "paused") return;
+	const { cost } = outcome;
+	const [record, change] =
 		outcome.kind === "completed"
-			? planStepCompleted({ plan, step: step.id, ...(await kept(lane, outcome.reply, ports)), cost: outcome.cost })
-			: planStepFailed({ plan, step: step.id, reason: outcome.reason });
-	const { durable } = await patiently(lane, ports, () => {
+			? [planStepCompleted({ plan, step: step.id, ...outcome.result, cost }), { status: "completed", cost } as const]
+			: [
+					planStepFailed({ plan, step: step.id, reason: outcome.reason, cost }),
+					{ status: "failed", reason: outcome.reason } as const,
+				];
+	const [line, { durable }] = await patiently(lane, ports, () => {
 		ports.log.append(record, scope);
-		return ports.log.append(laneClosed({ lane }), scope);
+		const closed = ports.log.append(laneClosed({ lane }), scope);
+		return [lineOf(change), closed] as const;
 	});
 	// Reported only when durable: a step that was reported as done is never paid for again.
 	await durable;
-	report(
-		outcome.kind === "completed"
-			? { status: "completed", cost: outcome.cost }
-			: { status: "failed", reason: outcome.reason },
-	);
+	ports.progress(line);
 	await ports.onBoundary("plan_step", `${plan} ${step.id}: ${cut(step.description)}`, scope);
 }
 
-type StepOutcome = { kind: "completed"; reply: ModelReply; cost: Cost } | { kind: "failed"; reason: string };
-
-/** Runs one step. A model call is retried by the common policy, `retryLimit` times; after that the step has failed. */
-async function tryStep(
-	path: string,
-	decomposition: Decomposition,
-	step: PlanStep,
-	scope: Scope,
-	ports: PlanPorts,
-	report: (change: PlanProgress["change"]) => void,
-): Promise<StepOutcome> {
-	const tools = ports.tools.filter(({ name }) => step.tools.includes(name));
-	const request = stepRequest(decomposition, step, await resultsFor(step, ports), tools);
-	const { retryLimit: limit, stepMaxIterations: maxRounds } = ports.limits;
-	const { timers = systemTimers } = ports;
-	const recordedIn = ports.recordedIn?.bind(ports);
-	// A failed step has a record of its own, `plan_step_failed`. If a kill prevents that, the step still counts as failed.
-	const order = new Order({ program: path, recordedIn, timers, recordsItsEnd: true });
-	const using: Using = {
-		...ports,
-		observe(event) {
-			ports.observe?.(event);
-			if (event.type === "retrying" && event.kind === "model")
-				report({ status: "retrying", reason: event.reason, retry: event.attempt, limit });
-		},
-	};
-	const lane = new Lane(path, scope, using, undefined, order);
-	const retry = { maxAttempts: limit + 1 };
-	const model = entryAt(ports.models ?? {}, step.model ?? "") ?? ports.model;
-	const onReply = withinTokens(step);
-	try {
-		const end = await agentLoop(lane, model, request, tools, { maxRounds, tooMany: stillAsking, retry, onReply });
-		return { kind: "completed", reply: end.reply, cost: { calls: end.rounds, ...end.usage } };
-	} catch (error) {
-		ports.signal.throwIfAborted();
-		// The step has not failed: the call is asked about again when the plan goes on.
-		if (isReynError(error, "CALL_WAITING", "CALL_IN_DOUBT")) throw error;
-		return { kind: "failed", reason: cut(reasonOf(error).message, MAX_REASON) };
-	}
+/** The steps of a plan, and the hash by which its run names them. */
+interface Made {
+	readonly of: string;
+	readonly decomposition: Decomposition;
 }
 
-const stillAsking = (maxIterations: number): PlanError =>
-	new PlanError(
-		"PLAN_STEP_ITERATIONS",
-		`the step still asked for tools after ${maxIterations} turns; raise plan.step_max_iterations or split the step`,
-		{ maxIterations },
-	);
+const paused = (plan: string, { why = "a person has paused it" }: PlanRun): PlanError =>
+	new PlanError("PLAN_PAUSED", `plan ${plan} is paused: ${why}; resume it, or discard it`, { plan });
 
-/** Counts what each answer has used, paid for now or recalled: above its limit a step may not go on. An answer that ends it is paid for, and taken. */
-function withinTokens({ max_tokens: most = Number.POSITIVE_INFINITY }: PlanStep) {
-	let used = 0;
-	return async ({ usage, toolCalls }: ModelReply): Promise<void> => {
-		used += usage.inputTokens + usage.outputTokens;
-		if (used <= most || toolCalls.length === 0) return;
-		throw new PlanError(
-			"PLAN_STEP_TOKENS",
-			`the step has used ${used} of ${most} tokens (max_tokens) and still asks for tools; allow more, or split the step`,
-			{ used, most },
-		);
-	};
-}
-
-/** The results of the steps that a step depends on, by id. */
-async function resultsFor({ depends_on }: PlanStep, ports: PlanPorts): Promise<ReadonlyMap<string, string>> {
-	const run = ports.run();
-	return new Map(
-		await Promise.all(depends_on.map(async (id) => [id, await textOf(stepOf(run, id), ports.results)] as const)),
-	);
-}
-
-/** The result of a step in the form of its record. A large one is stored before this resolves, waiting for space. */
-async function kept(
-	lane: string,
-	reply: ModelReply,
-	ports: PlanPorts,
-): Promise<{ readonly result: string } | { readonly spilled: SpilledText }> {
-	const spilled = await patiently(lane, ports, () => spillText(reply, ports.results));
-	return spilled ? { spilled } : { result: reply.text };
-}
-
-/** Writes, and waits while the disk is full. @throws the signal's reason, and other errors of `write` */
-function patiently<T>(
-	lane: string,
-	{ observe, timers = systemTimers, signal }: PlanPorts,
-	write: () => T | Promise<T>,
-): Promise<T> {
-	const waiting = ({ code, message }: Error & { readonly code: string }): void =>
-		observe?.({ type: "no_space", lane, kind: "plan_step", name: lane, code, reason: message });
-	return whenSpace(write, waiting, timers, signal);
-}
-
-/** The longest reason of a failed step, in characters: it stands in the record, and in the prompts of steps that depend on it. */
-const MAX_REASON = 1000;
-
-/** A text of so many characters at most. What is told of it now is what the log gives back later: half a character is U+FFFD. */
-const cut = (text: string, most = 60): string =>
-	(text.length > most ? `${text.slice(0, most - 1)}…` : text).toWellFormed();
+/** A text of 60 characters at most. What is told of it now is what the log gives back later: half a character is U+FFFD. */
+const cut = (text: string): string => (text.length > 60 ? `${text.slice(0, 59)}…` : text).toWellFormed();

@@ -1,4 +1,6 @@
 /** Background plans of 2 to 7 steps over a durable journal: validated, resumable, never made a second time. */
+export { amended, type PlanAmendment } from "./amend.ts";
+export type { PlanResult } from "./answer.ts";
 export {
 	decompositions,
 	type ReadDecomposition,
@@ -15,12 +17,21 @@ export {
 	withDependents,
 } from "./decomposition.ts";
 export { type PlanCode, PlanError } from "./errors.ts";
-export { execute, type PlanLimits, type PlanPorts, type PlanProgress, type PlanResult } from "./execute.ts";
-export { findPlan, inFlight } from "./operate.ts";
-export { type PlanRun, type PlanRuns, planRuns, type StepRun } from "./plan-runs.ts";
+export {
+	type AtLimit,
+	execute,
+	type PlanLimits,
+	type PlanPorts,
+	type PlanProgress,
+	type StepLimit,
+} from "./execute.ts";
+export { findKept, findPlan, inFlight } from "./operate.ts";
+export { type PlanRun, type PlanRuns, planIn, planRuns, plansOf, type StepRun } from "./plan-runs.ts";
 export {
 	type Cost,
+	type LimitKind,
 	planAborted,
+	planAmended,
 	planCompleted,
 	planLane,
 	planPaused,
@@ -28,6 +39,7 @@ export {
 	planResumed,
 	planStarted,
 	planStepCompleted,
+	planStepExtended,
 	planStepFailed,
 	planStepStarted,
 	planStepsReset,

@@ -1,11 +1,10 @@
-/** Questions of an operator about plans: which are in flight, and what their finished steps cost. */
-import { entryAt } from "@reyn/snapshot";
+/** Questions of an operator about plans: which are in flight, and what their steps cost. */
 import { PlanError } from "./errors.ts";
-import { isInFlight, type PlanRun, type PlanRuns } from "./plan-runs.ts";
+import { isInFlight, type PlanRun, type PlanRuns, planIn, plansOf } from "./plan-runs.ts";
 
 /** The plan of an id that is in flight. @throws PlanError `PLAN_UNKNOWN`, naming the plans in flight */
 export function findPlan(plans: PlanRuns, id: string): PlanRun {
-	const run = entryAt(plans, id);
+	const run = planIn(plans, id);
 	if (run && isInFlight(run)) return run;
 	const live = inFlight(plans).map(([plan]) => plan);
 	throw new PlanError(
@@ -15,12 +14,26 @@ export function findPlan(plans: PlanRuns, id: string): PlanRun {
 	);
 }
 
+/**
+ * The plan of an id that is in flight or has its answer, so that its steps can run again.
+ *
+ * @throws PlanError `PLAN_UNKNOWN`, naming the plans that there are, and how one that was given up comes back
+ */
+export function findKept(plans: PlanRuns, id: string): PlanRun {
+	const run = planIn(plans, id);
+	if (run && run.status !== "aborted") return run;
+	const known = plansOf(plans).flatMap(([plan, { status }]) => (status === "aborted" ? [] : [plan]));
+	const text = run
+		? `plan "${id}" was given up; undo that first`
+		: `no plan "${id}" is known; ${known.length > 0 ? `these are: ${known.slice(-20).join(", ")}` : "none is"}`;
+	throw new PlanError("PLAN_UNKNOWN", text, { plan: id, known });
+}
+
 /** The plans in flight, running or paused, oldest first. */
-export function inFlight(plans: PlanRuns): readonly (readonly [id: string, run: PlanRun])[] {
-	return Object.entries(plans)
+export const inFlight = ({ live }: PlanRuns): readonly (readonly [id: string, run: PlanRun])[] =>
+	Object.entries(live)
 		.filter(([, run]) => isInFlight(run))
 		.sort(([, a], [, b]) => a.started - b.started);
-}
 
 /** What the finished steps of a plan cost, which a resume does not pay for again. */
 export function costOf({ steps }: PlanRun): {

@@ -1,26 +1,45 @@
 /** A projection of plans: which there are in a session, and how far each step of them is. */
 import { laneClosed } from "@reyn/journal";
 import { spilledTextSchema } from "@reyn/journal/internal";
-import { defineProjection, entryAt } from "@reyn/snapshot";
-import type { Seq } from "@reyn/wal";
+import { defineProjection, entryAt, List } from "@reyn/snapshot";
+import type { WalRecord } from "@reyn/wal";
 import { z } from "zod";
 import {
 	costSchema,
+	type LimitKind,
+	limitKinds,
 	planAborted,
+	planAmended,
 	planCompleted,
 	planLane,
 	planPaused,
 	planResumed,
 	planStarted,
 	planStepCompleted,
+	planStepExtended,
 	planStepFailed,
 	planStepStarted,
 	planStepsReset,
 } from "./records.ts";
 
+/** How long an attempt took, in milliseconds, with the time between processes. Absent: unknown. */
+const took = z.number().nonnegative().optional();
+
 const stepRun = z.discriminatedUnion("status", [
-	z.object({ status: z.literal("pending"), attempt: z.int() }),
-	z.object({ status: z.literal("running"), attempt: z.int() }),
+	z.object({
+		status: z.literal("pending"),
+		attempt: z.int(),
+		/** What the attempt before this one cost. Absent: there was none, or it is unknown. */
+		cost: costSchema.optional(),
+	}),
+	z.object({
+		status: z.literal("running"),
+		attempt: z.int(),
+		/** When it began, in milliseconds since 1970. Absent: unknown. */
+		at: z.number().optional(),
+		/** How often each of its limits was extended. */
+		extended: z.partialRecord(z.enum(limitKinds), z.int()).optional(),
+	}),
 	z.object({
 		status: z.literal("completed"),
 		attempt: z.int(),
@@ -28,8 +47,16 @@ const stepRun = z.discriminatedUnion("status", [
 		result: z.string().optional(),
 		spilled: spilledTextSchema.optional(),
 		cost: costSchema,
+		took,
 	}),
-	z.object({ status: z.literal("failed"), attempt: z.int(), reason: z.string() }),
+	z.object({
+		status: z.literal("failed"),
+		attempt: z.int(),
+		reason: z.string(),
+		/** What it had cost until then. Absent: unknown. */
+		cost: costSchema.optional(),
+		took,
+	}),
 ]);
 
 const planRun = z.object({
@@ -41,104 +68,184 @@ const planRun = z.object({
 	decomposition: z.string(),
 	/** The id of the model that it was begun with; absent: unknown. */
 	model: z.string().optional(),
+	/** Who waits for its answer, by a name of theirs; absent: nobody. */
+	chain: z.string().optional(),
 	/** How many steps it has. */
 	size: z.int(),
 	status: z.enum(["running", "paused", "completed", "aborted"]),
+	/** Why it is paused; absent: it is not, or nobody has said why. */
+	why: z.string().optional(),
 	/** By step id; a step that never started is absent. */
 	steps: z.record(z.string(), stepRun),
 	/** The seq and the content of `plan_aborted`, until the plan's lane is closed: its notice is still to be delivered. */
 	ended: z.object({ seq: z.int(), reason: z.string(), tell: z.string().optional() }).optional(),
 });
 
-const planRunsState = z.record(z.string(), planRun);
+const liveRuns = z.record(z.string(), planRun);
+const overRun = planRun.extend({ plan: z.string() });
 
 export type StepRun = z.infer<typeof stepRun>;
 export type PlanRun = z.infer<typeof planRun>;
-/** By plan id. */
-export type PlanRuns = z.infer<typeof planRunsState>;
+
+/** The plans of a session. See {@link planIn} and {@link plansOf}. */
+export interface PlanRuns {
+	/** By plan id: those in flight, and those whose end is still to be said. */
+	readonly live: Readonly<Record<string, PlanRun>>;
+	/** The others, in the order in which they ended. */
+	readonly over: List<OverPlan>;
+}
+
+type OverPlan = z.infer<typeof overRun>;
 
 /** Every plan of a session and how far it has come. */
-export const planRuns = defineProjection<PlanRuns>({
+export const planRuns = defineProjection({
 	name: "plans",
-	version: 4,
-	schema: planRunsState,
-	init: () => ({}),
+	version: 5,
+	schema: z.object({ live: liveRuns }),
+	lists: { over: overRun },
+	init: () => ({ live: {}, over: List.of<OverPlan>() }),
 	handle: (on) => [
-		on(planStarted, (state, { plan, goal, steps, decomposition, model }, { seq }) => ({
-			...state,
-			[plan]: {
-				...{ goal, started: seq, since: seq, decomposition, size: steps, status: "running" as const, steps: {} },
+		on(planStarted, (state, { plan, goal, steps, decomposition, model, chain }, { seq }) =>
+			placed(state, plan, {
+				...{ goal, started: seq, since: seq, decomposition, size: steps, status: "running", steps: {} },
 				...(model === undefined ? {} : { model }),
-			},
-		})),
-		on(planStepStarted, (state, { plan, step, attempt }, { seq }) =>
-			withStep(state, plan, step, seq, () => ({ status: "running", attempt })),
+				...(chain === undefined ? {} : { chain }),
+			}),
 		),
-		on(planStepCompleted, (state, { plan, step, result, spilled, cost }, { seq }) =>
-			withStep(state, plan, step, seq, ({ attempt }) => ({
+		on(planStepStarted, (state, { plan, step, attempt }, record) =>
+			withStep(state, plan, step, record, () => ({ status: "running", attempt, at: record.ts })),
+		),
+		on(planStepCompleted, (state, { plan, step, result, spilled, cost }, record) =>
+			withStep(state, plan, step, record, (before) => ({
 				status: "completed",
-				attempt,
+				attempt: before.attempt,
 				...(result === undefined ? {} : { result }),
 				...(spilled ? { spilled } : {}),
 				cost,
+				...tookOf(before, record),
 			})),
 		),
-		on(planStepFailed, (state, { plan, step, reason }, { seq }) =>
-			withStep(state, plan, step, seq, ({ attempt }) => ({ status: "failed", attempt, reason })),
+		on(planStepFailed, (state, { plan, step, reason, cost }, record) =>
+			withStep(state, plan, step, record, (before) => ({
+				...{ status: "failed", attempt: before.attempt, reason },
+				...(cost && { cost }),
+				...tookOf(before, record),
+			})),
 		),
-		// A new attempt has a lane of its own, so nothing of the old one is recalled.
-		on(planStepsReset, (state, { plan, steps }, { seq }) =>
-			steps.reduce(
-				(next, step) => withStep(next, plan, step, seq, ({ attempt }) => ({ status: "pending", attempt: attempt + 1 })),
-				state,
+		on(planStepExtended, (state, { plan, step, limit }, record) =>
+			withStep(state, plan, step, record, (before) =>
+				before.status === "running"
+					? { ...before, extended: { ...before.extended, [limit]: extensionsOf(before, limit) + 1 } }
+					: before,
 			),
 		),
-		on(planPaused, (state, { plan }) => withPlan(state, plan, (run) => ({ ...run, status: "paused" }))),
-		on(planResumed, (state, { plan }) => withPlan(state, plan, (run) => ({ ...run, status: "running" }))),
-		on(planCompleted, (state, { plan }) =>
-			withPlan(state, plan, (run) => ({ ...run, status: "completed", steps: {} })),
+		// A new attempt has a lane of its own, so nothing of the old one is recalled.
+		on(planStepsReset, (state, { plan, steps }, record) =>
+			steps.reduce((next, step) => withStep(next, plan, step, record, again), reopened(state, plan)),
 		),
+		on(planAmended, (state, { plan, steps: size, decomposition }) =>
+			withPlan(state, plan, (run) => ({ ...run, size, decomposition })),
+		),
+		on(planPaused, (state, { plan, why }) =>
+			withPlan(state, plan, ({ why: _before, ...run }) => ({
+				...{ ...run, status: "paused" },
+				...(why === undefined ? {} : { why }),
+			})),
+		),
+		on(planResumed, (state, { plan }) => withPlan(state, plan, running)),
+		on(planCompleted, (state, { plan }) => withPlan(state, plan, (run) => ({ ...running(run), status: "completed" }))),
 		on(planAborted, (state, { plan, reason, tell }, { seq }) =>
 			withPlan(state, plan, (run) => ({
-				...run,
-				status: "aborted",
-				steps: {},
+				...{ ...running(run), status: "aborted" },
 				ended: { seq, reason, ...(tell === undefined ? {} : { tell }) },
 			})),
 		),
 		on(laneClosed, (state, { lane }) => {
 			const plan = lane.slice(planLane("").length);
-			if (lane !== planLane(plan) || !entryAt(state, plan)?.ended) return state;
+			if (lane !== planLane(plan) || !entryAt(state.live, plan)?.ended) return state;
 			return withPlan(state, plan, ({ ended: _told, ...run }) => run);
 		}),
 	],
-	// States of older versions are valid here: this version only added optional fields.
-	migrate: (state) => state,
-	floor: (state) => {
-		const live = Object.values(state).filter(isInFlight);
-		return live.length > 0 ? Math.min(...live.map(({ started }) => started)) : undefined;
+	migrate: (state, from) => (from < 5 ? fromFourth(liveRuns.parse(state)) : state),
+	floor: ({ live }) => {
+		const needed = Object.values(live).filter(isInFlight);
+		return needed.length > 0 ? Math.min(...needed.map(({ started }) => started)) : undefined;
 	},
 });
+
+/** A plan by its id, in flight or over. */
+export const planIn = ({ live, over }: PlanRuns, plan: string): PlanRun | undefined =>
+	entryAt(live, plan) ?? over.at(placeOver(over, plan));
+
+/** All plans, oldest first. */
+export const plansOf = ({ live, over }: PlanRuns): readonly (readonly [id: string, run: PlanRun])[] =>
+	[...Object.entries(live), ...over.toArray().map(({ plan, ...run }) => [plan, run] as const)].sort(
+		([, a], [, b]) => a.started - b.started,
+	);
 
 /** Is the plan running, or paused until a person resumes it? */
 export const isInFlight = ({ status }: PlanRun): boolean => status === "running" || status === "paused";
 
+/** How often a limit of a step was extended in its attempt. */
+export const extensionsOf = (step: StepRun, limit: LimitKind): number =>
+	step.status === "running" ? (step.extended?.[limit] ?? 0) : 0;
+
+/** States before the fifth had all plans by id; those that were over had no steps. */
+const fromFourth = (all: z.infer<typeof liveRuns>): unknown => ({
+	live: Object.fromEntries(Object.entries(all).filter(([, run]) => !isOver(run))),
+	over: Object.entries(all).flatMap(([plan, run]) => (isOver(run) ? { ...run, plan } : [])),
+});
+
+const isOver = (run: PlanRun): boolean => !isInFlight(run) && run.ended === undefined;
+
+const running = ({ why: _why, ...run }: PlanRun): PlanRun => ({ ...run, status: "running" });
+
+const tookOf = (step: StepRun, { ts }: WalRecord): { readonly took?: number } =>
+	step.status === "running" && step.at !== undefined ? { took: Math.max(0, ts - step.at) } : {};
+
+const again = (before: StepRun): StepRun => ({
+	...{ status: "pending", attempt: before.attempt + 1 },
+	...("cost" in before && before.cost && { cost: before.cost }),
+});
+
 function withPlan(state: PlanRuns, plan: string, next: (run: PlanRun) => PlanRun): PlanRuns {
-	const run = entryAt(state, plan);
-	// Records of a plan whose start is not on the path do not count.
-	return run ? { ...state, [plan]: next(run) } : state;
+	const run = entryAt(state.live, plan);
+	// Records of a plan that is over, or whose start is not on the path, do not count.
+	return run ? placed(state, plan, next(run)) : state;
 }
 
 function withStep(
 	state: PlanRuns,
 	plan: string,
 	step: string,
-	since: Seq,
+	{ seq }: WalRecord,
 	next: (before: StepRun) => StepRun,
 ): PlanRuns {
 	return withPlan(state, plan, (run) => ({
 		...run,
-		since,
+		since: seq,
 		steps: { ...run.steps, [step]: next(entryAt(run.steps, step) ?? { status: "pending", attempt: 0 }) },
 	}));
+}
+
+/** Puts a plan where it belongs: a snapshot shares what is over with earlier ones. */
+function placed({ live, over }: PlanRuns, plan: string, run: PlanRun): PlanRuns {
+	if (!isOver(run)) return { live: { ...live, [plan]: run }, over };
+	const { [plan]: _over, ...others } = live;
+	return { live: others, over: over.append({ ...run, plan }) };
+}
+
+/** With a plan that waits, or has its answer, running again. One that was given up is taken up again by an undo alone. */
+function reopened(state: PlanRuns, plan: string): PlanRuns {
+	if (entryAt(state.live, plan)) return withPlan(state, plan, (run) => (isInFlight(run) ? running(run) : run));
+	const place = placeOver(state.over, plan);
+	const { plan: _id, ...run } = state.over.at(place) ?? { plan };
+	if (!("status" in run) || run.status !== "completed") return state;
+	return { live: { ...state.live, [plan]: running(run) }, over: state.over.splice(place, 1) };
+}
+
+/** Out of the list: it is not there. Looked for from the end, since who asks means one of the last. */
+function placeOver(over: PlanRuns["over"], plan: string): number {
+	for (let place = over.length - 1; place >= 0; place--) if (over.at(place)?.plan === plan) return place;
+	return Number.POSITIVE_INFINITY;
 }

@@ -5,10 +5,19 @@ import { z } from "zod";
 
 const plan = z.string();
 const step = z.string();
+/** A person did it, and may undo it. */
+const by = z.literal("person").optional();
 
 /** What the model calls of a step cost, paid for now or recalled. */
 export const costSchema = z.object({ calls: z.int(), inputTokens: z.int(), outputTokens: z.int() });
 export type Cost = z.infer<typeof costSchema>;
+
+/**
+ * The limits of a step: `iterations` of its model, `retries` of a model call, `tokens` of all its calls, `seconds` of work in one
+ * process.
+ */
+export const limitKinds = ["iterations", "retries", "tokens", "seconds"] as const;
+export type LimitKind = (typeof limitKinds)[number];
 
 /** The start of a plan. Its decomposition is durable beside the log by now. */
 export const planStarted = defineRecord(
@@ -20,29 +29,42 @@ export const planStarted = defineRecord(
 		/** SHA-256 of the stored decomposition. */ decomposition: z.string(),
 		/** The id of the model that it is begun with. Absent in older logs: unknown. */
 		model: z.string().optional(),
+		/** Who waits for its answer, by a name of theirs. */
+		chain: z.string().optional(),
 	}),
 );
 export const planStepStarted = defineRecord("plan_step_started", z.object({ plan, step, attempt: z.int() }));
-/** The end of a step. A result up to 32 KiB is in the record; a larger one lies beside the log, as the text of the model's reply. */
+/** The end of a step. A short result is in the record; another lies beside the log: its text, or the model's reply that has it. */
 export const planStepCompleted = defineRecord(
 	"plan_step_completed",
 	z.object({ plan, step, result: z.string().optional(), spilled: spilledTextSchema.optional(), cost: costSchema }),
 );
-export const planStepFailed = defineRecord("plan_step_failed", z.object({ plan, step, reason: z.string() }));
-/** These steps run again, as if they never had. */
-export const planStepsReset = defineRecord("plan_steps_reset", z.object({ plan, steps: z.array(step) }));
-/** A rewind went back into the plan while it was not running: it waits for a person. */
-export const planPaused = defineRecord("plan_paused", z.object({ plan }));
-export const planResumed = defineRecord("plan_resumed", z.object({ plan }));
+/** `cost`: what it had cost until then. Absent in older logs: unknown. */
+export const planStepFailed = defineRecord(
+	"plan_step_failed",
+	z.object({ plan, step, reason: z.string(), cost: costSchema.optional() }),
+);
+/** A limit of a running step is extended by what it is, once more. */
+export const planStepExtended = defineRecord("plan_step_extended", z.object({ plan, step, limit: z.enum(limitKinds) }));
+/** These steps run again, as if they never had. A plan that waits or has ended goes on. */
+export const planStepsReset = defineRecord("plan_steps_reset", z.object({ plan, steps: z.array(step), by }));
+/** The plan has other steps from here on. Those that are not pending are the same. */
+export const planAmended = defineRecord(
+	"plan_amended",
+	z.object({ plan, steps: z.int(), /** SHA-256 of the stored decomposition. */ decomposition: z.string(), by }),
+);
+/** It waits for a person: since one paused it, at a limit, or since a rewind went back into it while it was not running. */
+export const planPaused = defineRecord("plan_paused", z.object({ plan, why: z.string().optional(), by }));
+export const planResumed = defineRecord("plan_resumed", z.object({ plan, by }));
 /** The answer has been delivered. */
 export const planCompleted = defineRecord("plan_completed", z.object({ plan }));
 /**
- * The end of a plan without an answer. `by`: a person discarded it, and may undo that. `tell`: the notice for the conversation, to be
- * delivered after this record. The close of the plan's lane says that it was delivered.
+ * The end of a plan without an answer. `tell`: the notice for the conversation, to be delivered after this record. The close of the
+ * plan's lane says that it was delivered.
  */
 export const planAborted = defineRecord(
 	"plan_aborted",
-	z.object({ plan, reason: z.string(), by: z.literal("person").optional(), tell: z.string().optional() }),
+	z.object({ plan, reason: z.string(), by, tell: z.string().optional() }),
 );
 
 /** All steps of a plan run in lanes below this one. */
@@ -53,7 +75,9 @@ export const planRecords = [
 	planStepStarted,
 	planStepCompleted,
 	planStepFailed,
+	planStepExtended,
 	planStepsReset,
+	planAmended,
 	planPaused,
 	planResumed,
 	planCompleted,

@@ -1,13 +1,13 @@
 /** Runs a plan in a session: the same call starts it, and goes on with it after a kill or a rewind. */
 import { type StepPorts, type Steppable, stepPorts } from "@reyn/journal";
-import { entryAt } from "@reyn/snapshot";
 import type { BlobStore, Scope } from "@reyn/wal";
+import type { PlanResult } from "./answer.ts";
 import { readDecomposition, writeDecomposition } from "./artifact.ts";
 import { type Decomposition, parseDecomposition } from "./decomposition.ts";
 import { PlanError } from "./errors.ts";
-import { defaultPlanLimits, execute, type PlanPorts, type PlanResult } from "./execute.ts";
+import { defaultPlanLimits, execute, type PlanPorts } from "./execute.ts";
 import { findPlan } from "./operate.ts";
-import { type PlanRun, planRuns } from "./plan-runs.ts";
+import { type PlanRun, planIn, planRuns } from "./plan-runs.ts";
 import { planStarted } from "./records.ts";
 
 /** What `openSession` of @reyn/timetravel gives; `planRuns` and `journal` are among its projections. */
@@ -19,7 +19,7 @@ export interface PlanSession extends Steppable {
 export interface PlanInPorts
 	extends StepPorts,
 		Pick<PlanPorts, "model" | "tools">,
-		Partial<Pick<PlanPorts, "limits" | "models" | "progress" | "deliver">> {
+		Partial<Pick<PlanPorts, "limits" | "models" | "progress" | "deliver" | "atLimit">> {
 	/** The store of the plan's decomposition, which is never made a second time. */
 	readonly blobs: BlobStore;
 }
@@ -38,7 +38,7 @@ export async function runPlanIn(
 ): Promise<PlanResult> {
 	const { blobs, limits = defaultPlanLimits, ...rest } = ports;
 	const scope = { ...session.scope, run: plan };
-	const run = (): PlanRun | undefined => entryAt(session.view.get(planRuns), plan);
+	const run = (): PlanRun | undefined => planIn(session.view.get(planRuns), plan);
 	// Taken now: after a rewind during this call, work of the line that was left must not write to the new one.
 	const using = stepPorts(session, rest);
 	if (!run() && proposal !== undefined) {

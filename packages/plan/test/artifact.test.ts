@@ -85,7 +85,7 @@ test("the record of a start, and a state with the plan, name it; nothing else do
 	expect(decompositions.ofRecord(planAborted({ plan: "p1", reason: "" }))).toEqual([]);
 	const record = { ...start, seq: 1, ts: 0, scope: {}, crc: "" };
 	const state = planRuns.handlers.get(start.kind)?.apply(planRuns.init(), record);
-	expect(decompositions.ofState(state ?? {})).toEqual([nameOf(hash)]);
+	expect(decompositions.ofState(state ?? planRuns.init())).toEqual([nameOf(hash)]);
 	expect([nameOf(hash), hash, `cd/${hash}`, "ab/notes"].map(decompositions.isName)).toEqual([
 		true,
 		false,

@@ -315,14 +315,14 @@ describe("a step", () => {
 		const model = scripted({ s1: { calls: [["look", {}]] }, s2: [{ calls: [["look", {}]] }, "two"] });
 		await using process = await Process.start({ model, tools: [tool("look")] });
 		const plan = planOf("s1", "s2 needs s1");
-		const limited = plan.steps.map((step, i) => ({ ...step, tools: ["look"], max_tokens: i === 0 ? 219 : 110 }));
+		const limited = plan.steps.map((step, i) => ({ ...step, tools: ["look"], max_tokens: i === 0 ? 219 : 111 }));
 		const { failed, text } = await process.execute({ ...plan, steps: limited });
 		expect([failed, text]).toEqual([["s1"], "two"]);
 		expect(model.paid).toEqual(["s1/0", "s1/1", "s2/0", "s2/1"]);
 		expect(process.progress[1]?.change).toEqual({
 			status: "failed",
 			reason:
-				"the step has used 220 of 219 tokens (max_tokens) and still asks for tools; allow more, or split the step",
+				"the step has used 220 tokens of 219, and still asks for tools; raise plan.step_tokens, or its max_tokens, or split the step",
 		});
 	});
 
@@ -364,10 +364,12 @@ describe("a step", () => {
 		expect(process.boundaries).toHaveLength(3);
 	});
 
-	test("that comes last and fails makes the reason the answer", async () => {
+	test("that comes last and fails leaves an answer: why, and what the others have found", async () => {
 		await using process = await Process.start({ model: scripted({ s2: failing("no key") }) });
-		expect(await process.execute(planOf("s1", "s2 needs s1"))).toEqual({ text: "(FAILED: no key)", failed: ["s2"] });
-		expect(process.view.get(outbox)).toEqual([{ plan: "p1", text: "(FAILED: no key)" }]);
+		const text =
+			"This plan has no answer: its last step, s2, failed: no key\n\nWhat the steps before it have found:\n\n## s1: Do s1\ns1 done";
+		expect(await process.execute(planOf("s1", "s2 needs s1"))).toEqual({ text, failed: ["s2"] });
+		expect(process.view.get(outbox)).toEqual([{ plan: "p1", text }]);
 	});
 });
 
@@ -414,7 +416,9 @@ describe("a failure of the model", () => {
 			};
 			await using process = await Process.start({ model });
 			const { text, failed } = await process.execute(planOf("s1", "s2 needs s1"));
-			expect([text, failed]).toEqual([`(FAILED: ${reason})`, ["s1", "s2"]]);
+			expect(failed).toEqual(["s1", "s2"]);
+			expect(text).toContain(`s2, failed: ${reason}\n`);
+			expect(text).toContain(`(FAILED: ${reason})`);
 		}
 	});
 

@@ -1,6 +1,7 @@
 /** Finding a plan in flight, and its cost. */
+import { List } from "@reyn/snapshot";
 import { expect, test } from "vitest";
-import { findPlan, inFlight, type PlanRun, type PlanRuns } from "../src/index.ts";
+import { findKept, findPlan, inFlight, type PlanRun, type PlanRuns } from "../src/index.ts";
 import { costOf } from "../src/operate.ts";
 
 const run = (started: number, status: PlanRun["status"], steps: PlanRun["steps"] = {}): PlanRun => ({
@@ -13,23 +14,23 @@ const run = (started: number, status: PlanRun["status"], steps: PlanRun["steps"]
 	steps,
 });
 
+const [p3, p5] = [run(3, "completed"), run(5, "paused")];
 const plans: PlanRuns = {
-	p9: run(9, "running"),
-	p3: run(3, "completed"),
-	p5: run(5, "paused"),
-	p7: run(7, "aborted"),
+	live: { p9: run(9, "running"), p5, p7: { ...run(7, "aborted"), ended: { seq: 8, reason: "no" } } },
+	over: List.of({ ...p3, plan: "p3" }, { ...run(4, "aborted"), plan: "p4" }),
 };
+const none = { live: {}, over: plans.over };
 
 test("the plans in flight are those that run or are paused, oldest first", () => {
 	expect(inFlight(plans).map(([id]) => id)).toEqual(["p5", "p9"]);
-	expect(inFlight({})).toEqual([]);
+	expect(inFlight(none)).toEqual([]);
 });
 
 test("a plan in flight is found", () => {
-	expect(findPlan(plans, "p5")).toBe(plans.p5);
+	expect(findPlan(plans, "p5")).toBe(p5);
 });
 
-test.each(["p3", "p7", "p99", "constructor"])("%s is refused with the plans that are in flight", (id) => {
+test.each(["p3", "p4", "p7", "p99", "constructor"])("%s is refused with the plans that are in flight", (id) => {
 	expect(() => findPlan(plans, id)).toThrowError(
 		expect.objectContaining({
 			code: "PLAN_UNKNOWN",
@@ -40,7 +41,14 @@ test.each(["p3", "p7", "p99", "constructor"])("%s is refused with the plans that
 });
 
 test("when nothing is in flight, the refusal says so", () => {
-	expect(() => findPlan({ p3: run(3, "completed") }, "p3")).toThrow('no plan "p3" is in flight; none is');
+	expect(() => findPlan(none, "p3")).toThrow('no plan "p3" is in flight; none is');
+});
+
+test("a plan whose steps can run again is in flight, or has its answer; another is refused with what there is", () => {
+	expect(["p3", "p5", "p9"].map((id) => findKept(plans, id).started)).toEqual([3, 5, 9]);
+	expect(() => findKept(plans, "p99")).toThrow('no plan "p99" is known; these are: p3, p5, p9');
+	expect(() => findKept(plans, "p4")).toThrow('plan "p4" was given up; undo that first');
+	expect(() => findKept({ live: {}, over: List.of() }, "p1")).toThrow('no plan "p1" is known; none is');
 });
 
 test("the cost of a plan is that of its finished steps: what a resume does not pay again", () => {

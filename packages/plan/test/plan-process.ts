@@ -15,6 +15,7 @@ import {
 	type PlanResult,
 	type PlanRun,
 	parseDecomposition,
+	planIn,
 	planRecords,
 	planRuns,
 	planStarted,
@@ -91,7 +92,7 @@ export class Process extends MortalProcess {
 	}
 
 	run(plan = "p1"): PlanRun {
-		return this.view.get(planRuns)[plan] as PlanRun;
+		return planIn(this.view.get(planRuns), plan) as PlanRun;
 	}
 
 	/** Starts the plan if the log does not know it, and executes it from wherever it stands. */

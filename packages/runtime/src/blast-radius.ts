@@ -12,7 +12,7 @@ import { isMeta } from "@reyn/timetravel/internal";
 import { type Scope, type Seq, scopeKey, type WalRecord } from "@reyn/wal";
 import { conversation } from "./features/conversation/conversation.ts";
 import { MESSAGE, TURN } from "./features/conversation/pieces.ts";
-import { userPrompt } from "./features/conversation/records.ts";
+import { compactionAsked, userPrompt } from "./features/conversation/records.ts";
 import { PLAN, plansIn } from "./features/plan/pieces.ts";
 import { SCRIPT } from "./features/script/pieces.ts";
 import { SKILL } from "./features/skill/pieces.ts";
@@ -60,7 +60,7 @@ export interface Extent {
 }
 
 export interface Unfinished {
-	/** The turns, by the seqs of their prompts. */
+	/** The turns, by the seqs of what began them. */
 	readonly turns: readonly Seq[];
 	readonly plans: readonly string[];
 	readonly runs: readonly string[];
@@ -187,7 +187,7 @@ class Tally {
 	add(record: WalRecord): void {
 		const { agent, session, run } = record.scope;
 		this.#records++;
-		if (userPrompt.is(record)) this.#turns++;
+		if (userPrompt.is(record) || compactionAsked.is(record)) this.#turns++;
 		if (record.scope === this.#last) return;
 		this.#last = record.scope;
 		if (agent !== undefined && session !== undefined)

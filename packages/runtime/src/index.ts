@@ -36,6 +36,7 @@ export {
 export type { BackgroundMessage } from "./features/conversation/events.ts";
 export {
 	assistantMessage,
+	compactionAsked,
 	conversationCompacted,
 	conversationRecords,
 	messageDelivered,
@@ -57,7 +58,7 @@ export {
 export type { Grant } from "./features/permission/grants.ts";
 export type { PermissionOptions, Permissions } from "./features/permission/permission-host.ts";
 export { permissionGranted, permissionRevoked } from "./features/permission/records.ts";
-export type { PlanResume, StepOfPlan } from "./features/plan/plan-host.ts";
+export type { OnLimit, PlanResume, StepOfPlan } from "./features/plan/plan-host.ts";
 export type { ProposalOptions } from "./features/plan/proposal.ts";
 export { questionAnswered, questionAsked } from "./features/question/records.ts";
 export type { ScriptQuestion } from "./features/script/questions.ts";

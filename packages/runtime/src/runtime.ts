@@ -2,7 +2,16 @@
 import type { Model, ModelPolicy, Prices, WorkFiles } from "@reyn/journal";
 import { openRuns } from "@reyn/journal/internal";
 import { scriptRuns } from "@reyn/journal/script";
-import { findPlan, inFlight, type PlanLimits, type PlanRun, planRuns } from "@reyn/plan";
+import {
+	findPlan,
+	inFlight,
+	type PlanAmendment,
+	type PlanLimits,
+	type PlanRun,
+	planIn,
+	planRuns,
+	plansOf,
+} from "@reyn/plan";
 import { costOf } from "@reyn/plan/internal";
 import {
 	applyRewind,
@@ -20,10 +29,12 @@ import type { RuntimeEvent } from "./events.ts";
 import type { SpentOnWork } from "./features/budget/budget-host.ts";
 import type { BudgetOptions } from "./features/budget/options.ts";
 import type { ConfigFiles } from "./features/config/config-files.ts";
+import { assertCompactable } from "./features/conversation/compaction.ts";
 import {
 	type ConversationState,
 	conversation,
 	hasMessageFrom,
+	isCompaction,
 	modelOf,
 	promptText,
 } from "./features/conversation/conversation.ts";
@@ -36,7 +47,7 @@ import { type BuiltIn, builtIn } from "./features/index.ts";
 import type { PermissionMode } from "./features/permission/decide.ts";
 import type { PermissionOptions, Permissions } from "./features/permission/permission-host.ts";
 import { planWork } from "./features/plan/pieces.ts";
-import type { PlanResume, StepOfPlan } from "./features/plan/plan-host.ts";
+import type { OnLimit, PlanResume, StepOfPlan } from "./features/plan/plan-host.ts";
 import type { ProposalOptions } from "./features/plan/proposal.ts";
 import { SCRIPT } from "./features/script/pieces.ts";
 import type { Scripts, StartedScript } from "./features/script/scripts.ts";
@@ -96,6 +107,8 @@ export interface RuntimeOptions {
 	readonly skillResume?: SkillResume;
 	/** What becomes of a plan that a process left unfinished, at the next `resume()`: see {@link PlanResume}. Default: `retry_pending`. */
 	readonly planResume?: PlanResume;
+	/** What becomes of a step of a plan at one of its limits where nobody can be asked: see {@link OnLimit}. Default: it fails. */
+	readonly onLimit?: OnLimit;
 	/** What becomes of calls of turns, plans and scripts that a crash cut. Default: they are made again, but for what their tools say. */
 	readonly inDoubt?: InDoubtOptions;
 	/**
@@ -164,6 +177,27 @@ export interface RuntimeOptions {
 }
 
 /** What is unfinished in a state. */
+/** A plan, and how far it has come. */
+export interface PlanEntry {
+	readonly scope: SessionScope;
+	readonly plan: string;
+	readonly goal: string;
+	readonly status: PlanRun["status"];
+	/** Why it is paused. Absent: it is not, or nobody has said why. */
+	readonly why?: string;
+	/** How many of the `size` steps are finished, and what their model calls cost: those are not paid for again. */
+	readonly finished: number;
+	/** How many have failed. */
+	readonly failed: number;
+	readonly size: number;
+	readonly calls: number;
+	readonly tokens: number;
+	/** The id of the model that it was begun with. Absent: unknown; so are those of other work. */
+	readonly model?: string;
+	/** Who waits for its answer, by a name of theirs. Absent: nobody. */
+	readonly chain?: string;
+}
+
 export interface Restored {
 	readonly tip: Seq;
 	/** Bytes after the last sound record that were set aside. */
@@ -171,22 +205,13 @@ export interface Restored {
 	readonly turns: readonly {
 		readonly scope: SessionScope;
 		readonly turn: Seq;
+		/** What was asked; empty for a compaction. */
 		readonly text: string;
+		/** Does it tell in short what was said, and nothing else? */
+		readonly isCompaction?: true;
 		readonly model?: string;
 	}[];
-	readonly plans: readonly {
-		readonly scope: SessionScope;
-		readonly plan: string;
-		readonly goal: string;
-		readonly status: string;
-		/** How many of the `size` steps are finished, and what their model calls cost: those are not paid for again. */
-		readonly finished: number;
-		readonly size: number;
-		readonly calls: number;
-		readonly tokens: number;
-		/** The id of the model that it was begun with. Absent: unknown; so are those of other work. */
-		readonly model?: string;
-	}[];
+	readonly plans: readonly PlanEntry[];
 	readonly runs: readonly {
 		readonly scope: SessionScope;
 		readonly run: string;
@@ -367,15 +392,12 @@ export class Runtime implements AsyncDisposable {
 					scope: session.scope,
 					turn,
 					text: promptText(stateOf(session), turn),
+					...(isCompaction(stateOf(session), turn) && { isCompaction: true as const }),
 					...said(modelOf(stateOf(session), turn)),
 				})),
 			),
 			plans: sessions.flatMap(({ scope, view }) =>
-				inFlight(view.get(planRuns)).map(([plan, run]) => {
-					const { steps, calls, tokens } = costOf(run);
-					const { goal, status, size, model } = run;
-					return { scope, plan, goal, status, finished: steps, size, calls, tokens, ...said(model) };
-				}),
+				inFlight(view.get(planRuns)).map(([plan, run]) => planEntry(scope, plan, run)),
 			),
 			runs: sessions.flatMap(({ scope, view }) =>
 				inFlightRuns(view.get(skillRuns)).map(([run, { skill, phase, status, model }]) => ({
@@ -434,6 +456,22 @@ export class Runtime implements AsyncDisposable {
 	 */
 	prompt(text: string, scope: SessionScope = mainSession, files: readonly GivenFile[] = []): Promise<Seq> {
 		return this.#kernel.hostOf(this.#builtIn.conversation).turns.prompt(text, scope, files);
+	}
+
+	/**
+	 * Begins a turn that tells in short what was said in a session so far, and resolves with it once that is durable: see `compacted`. Nothing
+	 * of it is gone, and `undo` shows it to the model again. Prompts that come meanwhile wait for its end.
+	 *
+	 * @throws RuntimeError `RUNTIME_UNKNOWN_SESSION`; `RUNTIME_COMPACTION` while a turn of it is not over, and where nothing was said since it
+	 * was told in short. Nothing is recorded then
+	 */
+	compact(scope: SessionScope = mainSession): Promise<Seq> {
+		return this.#kernel.hostOf(this.#builtIn.conversation).turns.compact(scope);
+	}
+
+	/** Refuses what {@link compact} would refuse now. @throws as that does */
+	checkCompaction(scope: SessionScope = mainSession): void {
+		assertCompactable(this.#kernel.sessions.at(scope));
 	}
 
 	/** Stops the running turn of a session, if there is one; plans go on. */
@@ -559,6 +597,14 @@ export class Runtime implements AsyncDisposable {
 		});
 	}
 
+	/** All plans, also those that are over, oldest first. */
+	plans(): readonly PlanEntry[] {
+		return [...this.#kernel.sessions]
+			.flatMap(({ scope, view }) => plansOf(view.get(planRuns)).map(([plan, run]) => ({ run, scope, plan })))
+			.sort((a, b) => a.run.started - b.run.started)
+			.map(({ scope, plan, run }) => planEntry(scope, plan, run));
+	}
+
 	/**
 	 * The plan of an id that is in flight.
 	 *
@@ -569,7 +615,7 @@ export class Runtime implements AsyncDisposable {
 	}
 
 	/**
-	 * The steps of a plan that is in flight, as they are recorded; none if they are lost.
+	 * The steps of a plan, as they are recorded, in flight or over; none if they are lost.
 	 *
 	 * @throws PlanError `PLAN_UNKNOWN`
 	 */
@@ -587,15 +633,39 @@ export class Runtime implements AsyncDisposable {
 		});
 	}
 
+	/** Stops a plan, which waits until it is resumed. @throws PlanError `PLAN_UNKNOWN`; TimetravelError `TIMETRAVEL_STALE` */
+	async pausePlan(plan: string, { expect }: Confirmed = {}): Promise<void> {
+		this.#kernel.assertOpen();
+		const session = this.#ownerOfPlan(plan);
+		await this.#kernel.toItsEnd(async () => {
+			await this.timeline.ifStill(expect, planWork(session.scope, plan).scope, () => this.findPlan(plan));
+			await this.#kernel.hostOf(this.#builtIn.plan).pause(session, plan);
+		});
+	}
+
 	/**
-	 * Goes on with a plan; if a step is named, that step and those that depend on it run again.
+	 * Changes, adds or drops pending steps of a plan; what is over or under way stays as it is.
+	 *
+	 * @throws PlanError `PLAN_UNKNOWN`, `PLAN_LOST`, `PLAN_INVALID`; TimetravelError `TIMETRAVEL_STALE`
+	 */
+	async amendPlan(plan: string, amendment: PlanAmendment, { expect }: Confirmed = {}): Promise<void> {
+		this.#kernel.assertOpen();
+		const session = this.#ownerOfPlan(plan);
+		await this.#kernel.toItsEnd(async () => {
+			await this.timeline.ifStill(expect, planWork(session.scope, plan).scope, () => this.findPlan(plan));
+			await this.#kernel.hostOf(this.#builtIn.plan).amend(session, plan, amendment);
+		});
+	}
+
+	/**
+	 * Goes on with a plan that is in flight. If a step is named, that step and those that depend on it run again, also of a plan that has
+	 * its answer.
 	 *
 	 * @returns the ids of the steps that run again
-	 * @throws PlanError `PLAN_UNKNOWN`, `PLAN_UNKNOWN_STEP`
+	 * @throws PlanError `PLAN_UNKNOWN`, `PLAN_UNKNOWN_STEP`, `PLAN_LOST`
 	 */
 	async resumePlan(plan: string, from?: string): Promise<readonly string[]> {
 		this.#kernel.assertOpen();
-		this.findPlan(plan);
 		return this.#kernel.hostOf(this.#builtIn.plan).resume(this.#ownerOfPlan(plan), plan, from);
 	}
 
@@ -679,12 +749,23 @@ export class Runtime implements AsyncDisposable {
 
 	/** The session of a plan; for an unknown plan the main session, whose own check then names the plans that there are. */
 	#ownerOfPlan(plan: string): Session {
-		return this.#kernel.sessions.ownerOf((view) => Object.hasOwn(view.get(planRuns), plan));
+		return this.#kernel.sessions.ownerOf((view) => planIn(view.get(planRuns), plan) !== undefined);
 	}
 
 	#ownerOfRun(run: string): Session {
 		return this.#kernel.sessions.ownerOf((view) => Object.hasOwn(view.get(skillRuns), run));
 	}
+}
+
+function planEntry(scope: SessionScope, plan: string, run: PlanRun): PlanEntry {
+	const { steps: finished, calls, tokens } = costOf(run);
+	const { goal, status, why, size, model, chain } = run;
+	const failed = Object.values(run.steps).filter((step) => step.status === "failed").length;
+	return {
+		...{ scope, plan, goal, status, finished, failed, size, calls, tokens, ...said(model) },
+		...(why === undefined ? {} : { why }),
+		...(chain === undefined ? {} : { chain }),
+	};
 }
 
 const stateOf = ({ view }: Session): ConversationState => view.get(conversation);

@@ -27,7 +27,13 @@ const lines: readonly (readonly [kind: string, data: object, line: object])[] = 
 	["user_prompt", { text: "a secret matter", by: "person" }, { kind: "turn", what: "begun", turn: 7, by: "person" }],
 	["turn_completed", { turn: 2 }, { kind: "turn", what: "ended", turn: 2 }],
 	["turn_interrupted", { turn: 2, reason: long }, { kind: "turn", what: "interrupted", turn: 2, why: cut }],
+	["compaction_asked", { model: "offline" }, { kind: "turn", what: "begun", turn: 7, by: "person", to: "compact" }],
 	["conversation_compacted", { turn: 2, upTo: 1, text: "private" }, { kind: "turn", what: "compacted", turn: 2 }],
+	[
+		"conversation_compacted",
+		{ turn: 2, upTo: 2, text: "private", by: "person", tokens: { before: 90, after: 9 } },
+		{ kind: "turn", what: "compacted", turn: 2, by: "person", tokens: { before: 90, after: 9 } },
+	],
 	[
 		"step_completed",
 		{ ...model, result: { text: "private" }, usage: { inputTokens: 5, outputTokens: 1 } },
@@ -130,6 +136,16 @@ const lines: readonly (readonly [kind: string, data: object, line: object])[] = 
 		{ kind: "plan", what: "step failed", plan: "p2", step: "a", why: cut },
 	],
 	["plan_steps_reset", { plan: "p2", steps: ["a"] }, { kind: "plan", what: "steps reset", plan: "p2", steps: ["a"] }],
+	[
+		"plan_step_extended",
+		{ plan: "p2", step: "a", limit: "retries" },
+		{ kind: "plan", what: "limit extended", plan: "p2", step: "a", limit: "retries" },
+	],
+	[
+		"plan_amended",
+		{ plan: "p2", steps: 3, decomposition: "private", by: "person" },
+		{ kind: "plan", what: "amended", plan: "p2", steps: 3, by: "person" },
+	],
 	["plan_paused", { plan: "p2" }, { kind: "plan", what: "paused", plan: "p2" }],
 	["plan_resumed", { plan: "p2" }, { kind: "plan", what: "resumed", plan: "p2" }],
 	["plan_completed", { plan: "p2" }, { kind: "plan", what: "ended", plan: "p2" }],

@@ -253,6 +253,8 @@ test("what begins something is said of each kind, and all others go on with it",
 	const { begins } = compose(builtIn({}).list);
 	expect([...begins].sort()).toEqual(
 		[
+			"plan_amended",
+			"compaction_asked",
 			"plan_resumed",
 			"plan_started",
 			"plan_steps_reset",

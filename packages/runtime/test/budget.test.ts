@@ -351,8 +351,9 @@ test("after any random histories of rewinds, starts and collections, what was sp
 			const { tip } = runtime.wal;
 			const session = random.pick(sessions);
 			till.at = [session.session, dayOf(now)];
-			const does = random.pick(["ask", "ask", "script", "edit", "checkout", "undo", "again", "gc", "night"]);
+			const does = random.pick(["ask", "ask", "script", "edit", "checkout", "undo", "compact", "again", "gc", "night"]);
 			if (does === "ask") await runtime.prompt(random.below(4) === 0 ? "fail" : `question ${step}`, session);
+			if (does === "compact") await runtime.compact(session).catch(() => {});
 			if (does === "script") {
 				const begun = await runtime.scripts.start(source, ["a", "b", "a"], session);
 				await begun.end;

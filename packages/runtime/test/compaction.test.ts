@@ -266,6 +266,9 @@ test("its record says which turn it was made in, and what it stands for", async 
 		.flatMap((item) => (item.type === "prompt" ? [item.seq] : []));
 	const found: unknown[] = [];
 	for await (const record of runtime.wal.read()) if (conversationCompacted.is(record)) found.push(record.data);
-	expect(found).toEqual([{ turn: prompts[2], upTo: expect.toBeOneOf(prompts.slice(1)), text: expect.any(String) }]);
+	const tokens = { before: expect.any(Number), after: expect.any(Number) };
+	expect(found).toEqual([
+		{ turn: prompts[2], upTo: expect.toBeOneOf(prompts.slice(1)), text: expect.any(String), tokens },
+	]);
 	await runtime.close();
 });

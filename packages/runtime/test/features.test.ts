@@ -5,7 +5,7 @@
  */
 import { join } from "node:path";
 import type { Tool } from "@reyn/journal";
-import { PLAN_TOOL, planRuns } from "@reyn/plan";
+import { PLAN_TOOL, planRuns, plansOf } from "@reyn/plan";
 import { defineSkill, done, skillRuns } from "@reyn/skill-resume";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";
@@ -97,7 +97,7 @@ const stories: readonly Story[] = [
 		live: (ledger) => ({
 			options: { model: model(), tools: [pay(ledger)] },
 			async toEnd(runtime) {
-				const known = Object.entries(runtime.view().get(planRuns));
+				const known = plansOf(runtime.view().get(planRuns));
 				for (const [plan, { status }] of known) if (status === "paused") await runtime.resumePlan(plan);
 				await runtime.idle();
 				if (known.length === 0) await prompted(runtime, "plan it");

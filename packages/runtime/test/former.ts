@@ -1,7 +1,7 @@
 /** A state as older versions left it: what script runs and plans are made of lay in files that had the names of both. */
 import { mkdir, rename } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { planRuns } from "@reyn/plan";
+import { planRuns, plansOf } from "@reyn/plan";
 import type { Runtime } from "../src/index.ts";
 
 /** Where a blob lies, and where older versions had it; both below the state directory. */
@@ -21,7 +21,7 @@ export function formerPlaces(runtime: Runtime): readonly Moved[] {
 				: [{ from: fileOf("scripts", result), to: `runs/${run}/result-${result.slice(0, 16)}.json` }]),
 		]);
 	const plans = runtime.sessions().flatMap((scope) =>
-		Object.entries(runtime.view(scope).get(planRuns)).map(([plan, { decomposition }]) => ({
+		plansOf(runtime.view(scope).get(planRuns)).map(([plan, { decomposition }]) => ({
 			from: fileOf("plans", decomposition),
 			to: `agents/${scope.agent}/state/plans/${plan}/decomposition.json`,
 		})),

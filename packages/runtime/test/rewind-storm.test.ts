@@ -3,7 +3,7 @@
  * all it covers, and nothing else. `REYN_RUNS` sets how many storms there are (default 6), `REYN_SEED` the first one's seed.
  */
 import type { Model, Tool } from "@reyn/journal";
-import { PLAN_TOOL, planRuns } from "@reyn/plan";
+import { PLAN_TOOL, planRuns, plansOf } from "@reyn/plan";
 import { defineSkill, done, next, skillRuns } from "@reyn/skill-resume";
 import type { View } from "@reyn/snapshot";
 import { reset, stepLate } from "@reyn/timetravel";
@@ -212,9 +212,10 @@ async function checkLog({ wal, timeline }: Runtime, { effects }: Storm): Promise
 			const at = (seq: Seq) => timeline.at(seq, session);
 			const [before, after, target] = [await at(seq - 1), await at(seq), await at(data.target)];
 			if (scope.run !== undefined && within(scope, session)) {
-				const { [scope.run]: moved, ...others } = after.get(planRuns);
-				expect(moved).toEqual(target.get(planRuns)[scope.run]);
-				expect({ ...others, [scope.run]: undefined }).toEqual({ ...before.get(planRuns), [scope.run]: undefined });
+				const plansIn = (view: View) => Object.fromEntries(plansOf(view.get(planRuns)));
+				const { [scope.run]: moved, ...others } = plansIn(after);
+				expect(moved).toEqual(plansIn(target)[scope.run]);
+				expect({ ...others, [scope.run]: undefined }).toEqual({ ...plansIn(before), [scope.run]: undefined });
 				expect(after.get(conversation).open).toEqual(before.get(conversation).open);
 				continue;
 			}
@@ -261,5 +262,7 @@ async function checkLog({ wal, timeline }: Runtime, { effects }: Storm): Promise
 /** Of plans and skill runs. */
 const statusesOf = (view: View): ReadonlyMap<string, string> =>
 	new Map(
-		Object.entries({ ...view.get(planRuns), ...view.get(skillRuns) }).map(([id, { status }]) => [id, status] as const),
+		[...plansOf(view.get(planRuns)), ...Object.entries(view.get(skillRuns))].map(
+			([id, { status }]) => [id, status] as const,
+		),
 	);

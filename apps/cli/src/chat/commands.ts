@@ -32,7 +32,7 @@ import { meterLine } from "../event-lines.ts";
 import { CliError } from "../exit-code.ts";
 import { writeNew } from "../new-file.ts";
 import type { Line } from "../print.ts";
-import { readSlash, type Slashed, usage } from "../slash.ts";
+import { readSlash, type Slashed, slashVerbs, usage } from "../slash.ts";
 import { reyn, slash } from "../suggest.ts";
 import { readTyped } from "../typed.ts";
 import { ageOf, type PlanCard, planLines, recordedPlan } from "./cards.ts";
@@ -82,7 +82,7 @@ const own: readonly OwnCommand[] = [
 ];
 
 /** Behind a slash one asks without a command. */
-const ofVerbs = verbs.filter(({ name }) => name !== "ask");
+const ofVerbs = slashVerbs.filter(({ name }) => name !== "ask");
 
 /** What Tab offers. */
 export const commands: readonly Offered[] = [

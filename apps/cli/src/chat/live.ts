@@ -105,6 +105,7 @@ export class Live implements Face {
 				this.#step({ kind: "ended", isAnswered: event.outcome === "completed", at });
 				break;
 			case "tool":
+			case "compacting":
 				this.#step({ kind: "began", at });
 				break;
 			case "question":

@@ -178,6 +178,8 @@ const talk: readonly RuntimeEvent["type"][] = [
 	"tool",
 	"tool_failed",
 	"turn_end",
+	"compacting",
+	"compacted",
 	"prompt_redacted",
 	"prompt_known",
 ];

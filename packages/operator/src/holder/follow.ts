@@ -1,5 +1,5 @@
 /** Tells what becomes of work that was begun in another process, from the log alone, until it is over. */
-import { planRuns } from "@reyn/plan";
+import { planRuns, plansOf } from "@reyn/plan";
 import {
 	type BackgroundMessage,
 	type ConversationItem,
@@ -104,6 +104,8 @@ class OpenWork {
 				return this.has(event.plan);
 			case "plan_end":
 				return this.#background.delete(event.plan);
+			case "compacted":
+				return this.has(event.turn);
 			case "turn_end":
 				return this.#turns.delete(event.turn);
 			case "question":
@@ -128,7 +130,10 @@ class OpenWork {
 		}
 		const views = runtime.sessions().map((scope) => runtime.view(scope));
 		const there = new Set([
-			...views.flatMap((view) => [...Object.keys(view.get(planRuns)), ...Object.keys(view.get(skillRuns))]),
+			...views.flatMap((view) => [
+				...plansOf(view.get(planRuns)).map(([id]) => id),
+				...Object.keys(view.get(skillRuns)),
+			]),
 			...runtime.scripts.list().map(({ run }) => run),
 		]);
 		for (const id of this.#background) if (!there.has(id)) this.#background.delete(id);

@@ -1,8 +1,9 @@
-/** What a log is worth, and what it consists of, as lines for people. */
+/** What a log is worth, what it consists of, its records, and what a repair of it costs, as lines for people. */
+import type { WalRecord } from "@reyn/wal";
 import type { z } from "zod";
 import type { Say } from "../say.ts";
-import type { logStatsShape, logVerdictShape } from "../shapes.ts";
-import { oneLine } from "../text.ts";
+import type { logStatsShape, logVerdictShape, repairProposalShape } from "../shapes.ts";
+import { asJson, oneLine } from "../text.ts";
 
 type Verdict = z.infer<typeof logVerdictShape>;
 
@@ -56,5 +57,47 @@ export function statLines(stats: z.infer<typeof logStatsShape>): readonly string
 		`from ${time(from)} to ${time(to)}`,
 		...(recordsPerSecond === undefined ? [] : [`the newest at ${recordsPerSecond.toFixed(1)} a second`]),
 		...kinds.map(({ kind, records, bytes }) => `  ${oneLine(kind, 40).padEnd(width)}  ${records}  ${bytes} bytes`),
+	];
+}
+
+export function recordLine({ seq, ts, kind, scope, data }: WalRecord): string {
+	const where = Object.values(scope).join("/");
+	const time = new Date(ts).toISOString();
+	return oneLine(`#${seq}  ${time}  ${kind}${where ? `  ${where}` : ""}  ${asJson(data)}`, 160);
+}
+
+type Proposal = z.infer<typeof repairProposalShape>;
+
+export function proposalLines({ kind, why, lost, keptAfter, changes }: Proposal): readonly string[] {
+	if (kind === "nothing") return [`nothing to repair: ${why}`];
+	const count = lost.reduce((sum, [from, to]) => sum + to - from + 1, 0);
+	return [
+		kind === "finish" ? `a repair was not finished: ${oneLine(why, 200)}` : `damaged: ${oneLine(why, 200)}`,
+		count > 0 ? `lost: ${rangesText(lost)}: ${count} ${count === 1 ? "record" : "records"}` : "lost: no record",
+		...(keptAfter > 0 ? [`kept: ${keptAfter} records after seq ${lost[0]?.[0]}, under the seqs that they have`] : []),
+		...changes.map(({ path, keptIn }) =>
+			keptIn === undefined
+				? `made: ${oneLine(nameOf(path))}`
+				: `replaced: ${oneLine(nameOf(path))}, kept as ${oneLine(nameOf(keptIn))}`,
+		),
+	];
+}
+
+/** As many as fit a few lines; `--json` has them all. */
+const MAX_RANGES = 20;
+
+function rangesText(ranges: Proposal["lost"]): string {
+	const shown = ranges
+		.slice(0, MAX_RANGES)
+		.map(([from, to]) => (from === to ? `seq ${from}` : `seqs ${from} to ${to}`));
+	return [...shown, ...(ranges.length > MAX_RANGES ? [`and ${ranges.length - MAX_RANGES} more`] : [])].join(", ");
+}
+
+/** How what was proposed is done. */
+export function howToRepair({ kind, accept }: Proposal, say: Say): readonly string[] {
+	if (kind === "nothing") return [];
+	return [
+		"nothing was changed. A copy of the directory is worth more than any repair; without one, accept the loss with:",
+		say`wal repair --apply --accept-loss ${accept}`,
 	];
 }

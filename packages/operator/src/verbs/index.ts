@@ -3,6 +3,7 @@ import type { Verb } from "../verb.ts";
 import { ask } from "./ask.ts";
 import { branches } from "./branches.ts";
 import { checkout } from "./checkout.ts";
+import { compact } from "./compact.ts";
 import { diff } from "./diff.ts";
 import { events } from "./events.ts";
 import { files } from "./files.ts";
@@ -24,10 +25,14 @@ import { spend } from "./spend.ts";
 import { status } from "./status.ts";
 import { redo, undo } from "./undo.ts";
 import { walStats, walVerify } from "./wal.ts";
+import { walInspect, walTail } from "./wal-records.ts";
+import { walRepair } from "./wal-repair.ts";
 
 export const verbs: readonly Verb[] = [
-	...[ask, interrupt, questions, answer, permissions, revoke, resume, status, spend, sessions, transcript, search],
+	...[ask, interrupt, compact, questions, answer, permissions, revoke, resume],
+	...[status, spend, sessions, transcript, search],
 	...[log, records, events, show, diff, files, rewind, checkout, undo, redo, label, labels, branches, gc],
 	...[planList, planShow, planDiscard, planResume, skillList, skillRun, skillDiscard, skillResume],
-	...[scriptRun, scriptResume, scriptExplain, scriptList, scriptShow, scriptVerify, walVerify, walStats],
+	...[scriptRun, scriptResume, scriptExplain, scriptList, scriptShow, scriptVerify],
+	...[walVerify, walInspect, walTail, walStats, walRepair],
 ];

@@ -79,7 +79,7 @@ function stepOf({
 	return {
 		...{ id, description, needs, again, status, attempt },
 		...("reason" in step && { reason: step.reason }),
-		...("cost" in step && { tokens: step.cost.inputTokens + step.cost.outputTokens }),
+		...("cost" in step && step.cost && { tokens: step.cost.inputTokens + step.cost.outputTokens }),
 	};
 }
 

@@ -15,7 +15,9 @@ export const status = readVerb({
 	params: {},
 	example: "",
 	result: z.object({
-		turns: list(z.object({ scope: session, turn: seq, text: z.string() })),
+		turns: list(
+			z.object({ scope: session, turn: seq, text: z.string(), isCompaction: z.literal(true).exactOptional() }),
+		),
 		plans: list(planShape),
 		skills: list(skillRunShape),
 		scripts: list(scriptRunShape),
@@ -34,7 +36,12 @@ export const status = readVerb({
 	},
 	lines({ turns, plans, skills, scripts, questions }, say) {
 		const told = [
-			...turns.map(({ scope, turn, text }) => `#${turn} ${scopeText(scope)} has no answer yet: ${oneLine(text, 70)}`),
+			...turns.map(({ scope, turn, text, isCompaction }) => {
+				const what = isCompaction
+					? "has yet to tell in short what was said"
+					: `has no answer yet: ${oneLine(text, 70)}`;
+				return `#${turn} ${scopeText(scope)} ${what}`;
+			}),
 			...(plans.length > 0 ? planLines(plans) : []),
 			...(skills.length > 0 ? skillLines(skills) : []),
 			...(scripts.length > 0 ? runLines(scripts, say) : []),

@@ -61,6 +61,6 @@ const textOf = ({ seq, what, ts }: z.infer<typeof toldMove>): string =>
 
 export const undo = stepVerb(
 	"undo",
-	"take back the newest rewind, label, note or discard; again for the one before. Files are not touched",
+	"take back the newest rewind, label, note, compaction or discard; again for the one before. Files are not touched",
 );
 export const redo = stepVerb("redo", "do again what was undone last");

@@ -8,6 +8,7 @@ import { z } from "zod";
 import type { From } from "../../kernel/services.ts";
 import {
 	assistantMessage,
+	compactionAsked,
 	conversationCompacted,
 	messageDelivered,
 	toolFailed,
@@ -45,13 +46,15 @@ const item = z.discriminatedUnion("type", [
 		spilled: spilledTextSchema.optional(),
 	}),
 	z.object({ type: z.literal("note"), seq, text: z.string() }),
-	/** All before the prompt `upTo` in short, from a turn on. */
+	/** All before the turn `upTo` in short, from a turn on. */
 	z.object({ type: z.literal("compaction"), seq, turn: seq, upTo: seq, text: z.string() }),
 ]);
 
 const openEnds = z.object({
-	/** The prompts without an answer yet, oldest first. */
+	/** The turns that are not over, by the seqs of the records that began them, oldest first. */
 	open: z.array(seq),
+	/** The one of them that a person has asked to tell in short what was said; absent: none. */
+	compacting: z.object({ turn: seq, model: z.string() }).exactOptional(),
 	/** The messages from the background that were not shown yet. */
 	undelivered: z.array(seq),
 });
@@ -71,7 +74,7 @@ export function turnOf(lane: string): Seq | undefined {
 
 export const conversation = defineProjection({
 	name: "conversation",
-	version: 3,
+	version: 4,
 	schema: openEnds,
 	lists: { items: item },
 	init: () => ({ items: List.of<ConversationItem>(), open: [], undelivered: [] }),
@@ -82,6 +85,11 @@ export const conversation = defineProjection({
 				...(model !== undefined && { model }),
 			}),
 			open: [...state.open, seq],
+		})),
+		on(compactionAsked, (state, { model }, { seq }) => ({
+			...state,
+			open: [...state.open, seq],
+			compacting: { turn: seq, model },
 		})),
 		on(assistantMessage, (state, message, { seq }) => {
 			if ("turn" in message) return add(state, { type: "reply", seq, ...message });
@@ -116,7 +124,9 @@ export const conversation = defineProjection({
 			...state,
 			undelivered: state.undelivered.filter((each) => each !== message),
 		})),
-		on(conversationCompacted, (state, compacted, { seq }) => add(state, { type: "compaction", seq, ...compacted })),
+		on(conversationCompacted, (state, { turn, upTo, text }, { seq }) =>
+			add(state, { type: "compaction", seq, turn, upTo, text }),
+		),
 		on(rewindNote, (state, { text }, { seq }) => add(state, { type: "note", seq, text })),
 	],
 	// States of older versions are valid here: newer ones only added optional fields and a type of item.
@@ -154,8 +164,9 @@ export function* since({ items }: ConversationState, seq: Seq): Generator<[item:
 	}
 }
 
-function closed(state: ConversationState, turn: Seq): ConversationState {
-	return { ...state, open: state.open.filter((each) => each !== turn) };
+function closed({ compacting, ...state }: ConversationState, turn: Seq): ConversationState {
+	const open = state.open.filter((each) => each !== turn);
+	return { ...state, open, ...(compacting && compacting.turn !== turn && { compacting }) };
 }
 
 /** Has an unfinished turn asked for tools that have not answered yet? */
@@ -187,8 +198,16 @@ export function isPrompt(state: ConversationState, turn: Seq, text: string, file
 /** The text of the prompt that a turn answers, with a line for each file. */
 export const promptText = (state: ConversationState, turn: Seq): string => promptOf(state, turn)?.text ?? "";
 
-/** The id of the model that a turn was begun with; undefined: unknown. */
-export const modelOf = (state: ConversationState, turn: Seq): string | undefined => promptOf(state, turn)?.model;
+/** Has a person asked this turn, which is open, to tell in short what was said? */
+export const isCompaction = ({ compacting }: ConversationState, turn: Seq): boolean => compacting?.turn === turn;
+
+/** What an open turn is for, for people. */
+export const titleOf = (state: ConversationState, turn: Seq): string =>
+	isCompaction(state, turn) ? "what was said, in short" : promptText(state, turn);
+
+/** The id of the model that an open turn was begun with; undefined: unknown. */
+export const modelOf = (state: ConversationState, turn: Seq): string | undefined =>
+	isCompaction(state, turn) ? state.compacting?.model : promptOf(state, turn)?.model;
 
 function promptOf(state: ConversationState, turn: Seq) {
 	for (const [item] of since(state, turn)) if (item.type === "prompt" && item.seq === turn) return item;
@@ -211,7 +230,7 @@ export function compactionBefore(state: ConversationState, turn: Seq): Compactio
 }
 
 /** What a model is shown of a compaction. */
-export const noteOf = ({ text }: Compaction): Message => ({
+export const noteOf = ({ text }: Pick<Compaction, "text">): Message => ({
 	role: "note",
 	text: `What was said and done before, in short:\n${text}`,
 });
@@ -237,7 +256,7 @@ export function messagesBefore(
 	return [noteOf(compaction), ...messagesBetween(state, compaction.upTo, turn, beside)];
 }
 
-/** The messages of the turns from a prompt on, up to another one. */
+/** The messages from the beginning of a turn on, up to that of another one. */
 export function messagesBetween(
 	state: ConversationState,
 	from: Seq,
@@ -252,7 +271,8 @@ export function messagesBetween(
 			? each.turn
 			: each.type === "prompt"
 				? each.seq
-				: (prompts.findLast((prompt) => prompt < each.seq) ?? 0);
+				: // What came after a turn that had no prompt, as it told all before it in short.
+					Math.max(prompts.findLast((prompt) => prompt < each.seq) ?? 0, from < each.seq ? from : 0);
 	const late = (each: ConversationItem): number => (each.type === "message" || each.type === "note" ? 1 : 0);
 	const shown = items
 		.filter((each) => ("turn" in each ? each.turn : each.seq) < to && groupOf(each) >= from)

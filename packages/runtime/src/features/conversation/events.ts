@@ -16,8 +16,18 @@ export type TurnEvent =
 			readonly outcome: "completed" | "interrupted" | "stopped";
 			readonly reason?: string;
 	  }
+	/** A person wants what was said before to be told in short: this turn does that alone. */
+	| { readonly type: "compacting"; readonly scope: Scope; readonly turn: Seq }
 	/** What was said before is told to the model in short, from this turn on. */
-	| { readonly type: "compacted"; readonly scope: Scope; readonly turn: Seq }
+	| {
+			readonly type: "compacted";
+			readonly scope: Scope;
+			readonly turn: Seq;
+			/** Who has asked for it. Absent: nobody, it was due. */
+			readonly by?: "person";
+			/** What a model is shown of what was said, before and after it, as tokens are guessed. Absent: unknown. */
+			readonly tokens?: { readonly before: number; readonly after: number };
+	  }
 	/** Something that looks like a secret was taken out of a prompt: it is not recorded, and the model does not see it. */
 	| { readonly type: "prompt_redacted"; readonly scope: Scope }
 	/** The same prompt is open already: its turn goes on, and nothing is paid for twice. */

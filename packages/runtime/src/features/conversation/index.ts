@@ -10,6 +10,7 @@ import { Outbox } from "./outbox.ts";
 import { messagesIn, TURN, turnsIn } from "./pieces.ts";
 import {
 	assistantMessage,
+	compactionAsked,
 	conversationCompacted,
 	messageDelivered,
 	toolFailed,
@@ -44,13 +45,19 @@ export const conversationFeature = ({
 	records: {
 		conversation: [
 			...[userPrompt, assistantMessage, turnCompleted, turnInterrupted],
-			...[conversationCompacted, messageDelivered],
+			...[compactionAsked, conversationCompacted, messageDelivered],
 		],
 		code: [toolFailed],
 	},
 	projections: [conversation],
-	begins: [userPrompt],
-	undo: { [userPrompt.kind]: (record) => (userPrompt.is(record) && record.data.by === "person" ? "turn" : undefined) },
+	begins: [userPrompt, compactionAsked],
+	undo: {
+		[userPrompt.kind]: (record) => (userPrompt.is(record) && record.data.by === "person" ? "turn" : undefined),
+		[conversationCompacted.kind]: (record) =>
+			conversationCompacted.is(record) && record.data.by === "person"
+				? { takenBackBy: { scope: record.scope, drop: [conversationCompacted.kind] } }
+				: undefined,
+	},
 	blobs: [spilledMessages, attachedToMessages],
 	needs: [asker],
 	provides: [backgroundMessages],

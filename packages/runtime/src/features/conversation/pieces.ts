@@ -1,14 +1,14 @@
-/** The pieces of work of a conversation: open prompts, and texts that wait to be shown. */
+/** The pieces of work of a conversation: open turns, and texts that wait to be shown. */
 import { journalRecords, type SpilledText } from "@reyn/journal";
 import type { View } from "@reyn/snapshot";
 import type { Scope } from "@reyn/wal";
 import type { Piece } from "../../kernel/feature.ts";
 import { kindsOf, type Work } from "../../kernel/work.ts";
-import { conversation, promptText, since } from "./conversation.ts";
+import { conversation, since, titleOf } from "./conversation.ts";
 import type { BackgroundMessage } from "./events.ts";
 import { conversationRecords, messageDelivered } from "./records.ts";
 
-/** The kind of piece of an open prompt. */
+/** The kind of piece of an open turn. */
 export const TURN = "turn";
 
 /** The kind of piece of a text that waits to be shown. */
@@ -32,7 +32,7 @@ export function turnsIn(view: View): readonly Piece[] {
 		id: String(turn),
 		work: turnWork(view.scope),
 		status: "running",
-		title: promptText(state, turn),
+		title: titleOf(state, turn),
 		since: turn,
 	}));
 }

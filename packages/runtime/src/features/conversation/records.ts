@@ -3,7 +3,7 @@ import { attachedFileSchema, spilledTextSchema } from "@reyn/journal/internal";
 import { defineRecord } from "@reyn/wal";
 import { z } from "zod";
 
-/** A turn is identified by the seq of its prompt. */
+/** A turn is identified by the seq of the record that begins it: its prompt, or `compaction_asked`. */
 const turn = z.int().positive();
 
 export const userPrompt = defineRecord(
@@ -45,13 +45,30 @@ export const turnCompleted = defineRecord("turn_completed", z.object({ turn }));
 /** The turn ended without an answer: a person stopped it, a rewind cut it, or the model failed. */
 export const turnInterrupted = defineRecord("turn_interrupted", z.object({ turn, reason: z.string() }));
 
+/** A person wants what was said so far to be told in short, in a turn of its own. */
+export const compactionAsked = defineRecord(
+	"compaction_asked",
+	z.object({
+		/** As of {@link userPrompt}. */
+		model: z.string(),
+	}),
+);
+
 /**
- * What was said and done before the prompt `upTo`, told in short at the beginning of a turn: from that turn on a model is shown this text
- * in its place.
+ * What was said and done before the record that begins the turn `upTo`, told in short at the beginning of a turn: from that turn on a model
+ * is shown this text in its place.
  */
 export const conversationCompacted = defineRecord(
 	"conversation_compacted",
-	z.object({ turn, upTo: turn, text: z.string() }),
+	z.object({
+		turn,
+		upTo: turn,
+		text: z.string(),
+		/** Who has asked for it. Absent: nobody, it was due. */
+		by: z.literal("person").optional(),
+		/** What a model is shown of what was said, before and after it, in tokens as they are guessed. Absent in older logs: unknown. */
+		tokens: z.object({ before: z.int().nonnegative(), after: z.int().nonnegative() }).optional(),
+	}),
 );
 
 /** The user has been shown a message that came from the background. */
@@ -63,6 +80,7 @@ export const conversationRecords = [
 	toolFailed,
 	turnCompleted,
 	turnInterrupted,
+	compactionAsked,
 	conversationCompacted,
 	messageDelivered,
 ] as const;

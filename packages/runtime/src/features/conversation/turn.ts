@@ -1,4 +1,4 @@
-/** Runs one turn: a prompt, then the agent loop until there is an answer. A turn that was cut goes on where it stopped. */
+/** Runs one turn: a prompt, then the agent loop until there is an answer; or a compaction that was asked for. A turn that was cut goes on where it stopped. */
 import {
 	agentLoop,
 	JournalError,
@@ -15,8 +15,8 @@ import {
 import { lanesOf } from "@reyn/journal/internal";
 import type { BlobStore, Seq } from "@reyn/wal";
 import type { Session } from "../../kernel/session.ts";
-import { compactBefore } from "./compaction.ts";
-import { conversation, messagesBefore, promptMessage, since, turnLane, turnOf } from "./conversation.ts";
+import { compactAsked, compactBefore } from "./compaction.ts";
+import { conversation, isCompaction, messagesBefore, promptMessage, since, turnLane, turnOf } from "./conversation.ts";
 import { wholeTextsBefore } from "./large-texts.ts";
 import { assistantMessage, toolFailed, turnCompleted } from "./records.ts";
 
@@ -52,6 +52,10 @@ export interface TurnPorts extends Using {
 export async function runTurn(session: Session, turn: Seq, ports: TurnPorts): Promise<void> {
 	const lane = new Lane(turnLane(turn), session.scope, ports);
 	const beside = await wholeTextsBefore(session.view.get(conversation), turn, ports.texts);
+	if (isCompaction(session.view.get(conversation), turn)) {
+		await compactAsked(session, turn, lane, beside, ports);
+		return finish(session, turn, ports);
+	}
 	await compactBefore(session, turn, lane, beside, ports);
 	const messages: Message[] = [
 		...messagesBefore(session.view.get(conversation), turn, beside),

@@ -1,4 +1,4 @@
-/** Takes the prompts of all sessions, and answers those of a session one after the other. */
+/** Takes the prompts of all sessions, and what is to be told in short; the turns of a session run one after the other. */
 import { type AttachedFile, JournalError } from "@reyn/journal";
 import { assertShown, assertTaken, attach, attachedAs, unlessAborted } from "@reyn/journal/internal";
 import type { Seq } from "@reyn/wal";
@@ -9,10 +9,11 @@ import { asker } from "../../kernel/services.ts";
 import type { Session, SessionScope } from "../../kernel/session.ts";
 import { IMAGES } from "../../kernel/store.ts";
 import { assertTold } from "../../redaction/redact.ts";
-import { conversation, isPrompt, modelOf, promptText, turnLane } from "./conversation.ts";
+import { assertCompactable } from "./compaction.ts";
+import { conversation, isPrompt, modelOf, titleOf, turnLane } from "./conversation.ts";
 import type { TurnEvent } from "./events.ts";
 import { TURN, turnWork } from "./pieces.ts";
-import { turnInterrupted, userPrompt } from "./records.ts";
+import { compactionAsked, turnInterrupted, userPrompt } from "./records.ts";
 import { runTurn } from "./turn.ts";
 
 /** A file that is given with a prompt: an image or a PDF, up to 3.75 MB. */
@@ -75,6 +76,24 @@ export class Turns {
 		return again;
 	}
 
+	/**
+	 * Begins a turn that tells in short what was said so far, and nothing else; resolves with it once that is durable.
+	 *
+	 * @throws RuntimeError `RUNTIME_UNKNOWN_SESSION`, `RUNTIME_COMPACTION`; nothing is recorded then
+	 */
+	async compact(scope: SessionScope): Promise<Seq> {
+		const { sessions } = this.#kernel;
+		this.#kernel.assertOpen();
+		await this.#kernel.beforeClose(sessions.rewound(scope));
+		const session = sessions.at(scope);
+		assertCompactable(session);
+		const { model } = this.#kernel.agent(session.scope);
+		const { seq, durable } = session.log.append(compactionAsked({ model: model.id }), session.scope);
+		await durable;
+		this.run(session);
+		return seq;
+	}
+
 	/** Stops the running turn of a session, if there is one. */
 	async interrupt(session: Session): Promise<boolean> {
 		const turn = turnWork(session.scope);
@@ -83,7 +102,7 @@ export class Turns {
 		return true;
 	}
 
-	/** Answers the open prompts of a session one after the other. */
+	/** Runs the open turns of a session one after the other. */
 	run(session: Session): void {
 		const work = turnWork(session.scope);
 		const open = (): readonly Seq[] => session.view.get(conversation).open;
@@ -131,7 +150,7 @@ export class Turns {
 		const { scope, log } = session;
 		const kernel = this.#kernel;
 		const keep = this.#keeperOf(turn, signal);
-		const title = promptText(session.view.get(conversation), turn);
+		const title = titleOf(session.view.get(conversation), turn);
 		const piece = {
 			kind: TURN,
 			id: String(turn),

@@ -1,11 +1,13 @@
 /** The lines of plans in the audit trail. */
 import {
 	planAborted,
+	planAmended,
 	planCompleted,
 	planPaused,
 	planResumed,
 	planStarted,
 	planStepCompleted,
+	planStepExtended,
 	planStepFailed,
 	planStepStarted,
 	planStepsReset,
@@ -28,8 +30,13 @@ export function auditPlan(record: WalRecord): Audited | undefined {
 		return { kind: "plan", what: "step failed", plan, step, why: brief(reason) };
 	}
 	if (planStepsReset.is(record)) {
-		const { plan, steps } = record.data;
-		return { kind: "plan", what: "steps reset", plan, steps };
+		const { plan, steps, by } = record.data;
+		return { kind: "plan", what: "steps reset", plan, steps, by };
+	}
+	if (planStepExtended.is(record)) return { kind: "plan", what: "limit extended", ...record.data };
+	if (planAmended.is(record)) {
+		const { plan, steps, by } = record.data;
+		return { kind: "plan", what: "amended", plan, steps, by };
 	}
 	if (planPaused.is(record)) return { kind: "plan", what: "paused", ...record.data };
 	if (planResumed.is(record)) return { kind: "plan", what: "resumed", ...record.data };

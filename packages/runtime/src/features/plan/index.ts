@@ -2,6 +2,7 @@
 import {
 	type PlanLimits,
 	planAborted,
+	planAmended,
 	planPaused,
 	planRecords,
 	planResumed,
@@ -10,12 +11,13 @@ import {
 	planStepsReset,
 } from "@reyn/plan";
 import { defaultPlanLimits } from "@reyn/plan/internal";
+import type { WalRecord } from "@reyn/wal";
 import type { Feature } from "../../kernel/feature.ts";
 import { asker, backgroundMessages } from "../../kernel/services.ts";
 import { auditPlan } from "./audit.ts";
 import { kept } from "./kept.ts";
 import { plansIn } from "./pieces.ts";
-import { PlanHost, type PlanResume } from "./plan-host.ts";
+import { type OnLimit, PlanHost, type PlanResume } from "./plan-host.ts";
 import type { ProposalOptions } from "./proposal.ts";
 import { tellPlan } from "./tell.ts";
 
@@ -23,17 +25,25 @@ export interface PlanOptions {
 	readonly plans?: ProposalOptions | undefined;
 	readonly limits?: Partial<PlanLimits> | undefined;
 	readonly planResume?: PlanResume | undefined;
+	readonly onLimit?: OnLimit | undefined;
 }
 
-export const planFeature = ({ plans, limits, planResume = "retry_pending" }: PlanOptions = {}): Feature<PlanHost> => ({
+/** What a person has done to a plan is taken back in that plan alone. */
+const byPerson = ({ data, scope }: WalRecord) =>
+	(data as { by?: unknown }).by === "person" ? { takenBackBy: { scope } } : undefined;
+
+export const planFeature = ({
+	plans,
+	limits,
+	planResume = "retry_pending",
+	onLimit,
+}: PlanOptions = {}): Feature<PlanHost> => ({
 	name: "plan",
 	records: { code: planRecords },
 	projections: [planRuns],
-	begins: [planStarted, planStepsReset, planResumed],
-	undo: {
-		[planAborted.kind]: (record) =>
-			planAborted.is(record) && record.data.by === "person" ? { takenBackBy: { scope: record.scope } } : undefined,
-	},
+	begins: [planStarted, planStepsReset, planAmended, planResumed],
+	// A pause is taken back by going on, and that by a pause.
+	undo: { [planAborted.kind]: byPerson, [planStepsReset.kind]: byPerson, [planAmended.kind]: byPerson },
 	blobs: kept,
 	needs: [asker, backgroundMessages],
 	pieces: plansIn,
@@ -42,5 +52,5 @@ export const planFeature = ({ plans, limits, planResume = "retry_pending" }: Pla
 		before ? { becomes: "running" } : { becomes: "waiting", draft: planPaused({ plan: id }) },
 	tell: tellPlan,
 	audit: auditPlan,
-	start: (kernel) => new PlanHost(kernel, { ...defaultPlanLimits, ...limits }, planResume, plans),
+	start: (kernel) => new PlanHost(kernel, { ...defaultPlanLimits, ...limits }, planResume, onLimit, plans),
 });

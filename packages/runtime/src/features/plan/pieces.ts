@@ -1,6 +1,6 @@
 /** The plans of a session as pieces of work, for the kernel. */
 import { journalRecords } from "@reyn/journal";
-import { type PlanRun, planRecords, planRuns } from "@reyn/plan";
+import { type PlanRun, planRecords, planRuns, plansOf } from "@reyn/plan";
 import { costOf, isInFlight } from "@reyn/plan/internal";
 import type { View } from "@reyn/snapshot";
 import type { Scope } from "@reyn/wal";
@@ -18,21 +18,19 @@ export const planWork = (session: Scope, plan: string): Work => ({
 });
 
 export const plansIn = (view: View): readonly Piece[] =>
-	Object.entries(view.get(planRuns))
-		.sort(([, a], [, b]) => a.started - b.started)
-		.map(([id, run]) => {
-			const { calls, tokens } = costOf(run);
-			return {
-				kind: PLAN,
-				id,
-				work: planWork(view.scope, id),
-				status: statusOf(run),
-				title: run.goal,
-				since: run.since,
-				...unsaidOf(run),
-				spent: { calls, tokens },
-			};
-		});
+	plansOf(view.get(planRuns)).map(([id, run]) => {
+		const { calls, tokens } = costOf(run);
+		return {
+			kind: PLAN,
+			id,
+			work: planWork(view.scope, id),
+			status: statusOf(run),
+			title: run.goal,
+			since: run.since,
+			...unsaidOf(run),
+			spent: { calls, tokens },
+		};
+	});
 
 function statusOf(run: PlanRun): Piece["status"] {
 	if (isInFlight(run)) return run.status === "paused" ? "paused" : "running";

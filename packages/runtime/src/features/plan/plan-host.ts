@@ -2,28 +2,37 @@
 import { hash } from "node:crypto";
 import { JournalError, type Tool, type ToolAnswer, type Using } from "@reyn/journal";
 import {
+	type AtLimit,
+	amended,
 	type Decomposition,
 	execute,
+	findKept,
 	findPlan,
+	type PlanAmendment,
 	PlanError,
 	type PlanLimits,
 	type PlanRun,
+	type PlanRuns,
 	type PlanStep,
 	parseDecomposition,
 	planAborted,
+	planAmended,
+	planIn,
 	planLane,
+	planPaused,
 	planResumed,
 	planRuns,
 	planStarted,
 	planStepsReset,
 	planTool,
+	type ReadDecomposition,
 	readDecomposition,
+	type StepLimit,
 	type StepRun,
 	withDependents,
 	writeDecomposition,
 } from "@reyn/plan";
 import { costOf, stepOf } from "@reyn/plan/internal";
-import { entryAt } from "@reyn/snapshot";
 import { type BlobStore, canonicalJson, type Scope } from "@reyn/wal";
 import { atOnce, type End, type Keep, sayEnd, shownWhenOver, type Went } from "../../kernel/background.ts";
 import type { FeatureHost, Frame, Kernel, Piece } from "../../kernel/feature.ts";
@@ -46,21 +55,36 @@ export type StepOfPlan = Pick<PlanStep, "id" | "description"> &
 /** `retry_pending`: it goes on, and its finished steps count. `discard`: it is given up, and its user is asked to ask again. */
 export type PlanResume = "retry_pending" | "discard";
 
+/** What becomes of a step at a limit where nobody can be asked. */
+export interface OnLimit {
+	/** `refuse`: it fails. `extend`: its limit is extended, `times` times each. */
+	readonly unattended: "refuse" | "extend";
+	readonly times: number;
+}
+
 export class PlanHost implements FeatureHost {
 	readonly #kernel: Kernel;
 	readonly #blobs: BlobStore;
 	readonly #limits: PlanLimits;
 	readonly #messages: BackgroundMessages;
 	readonly #resume: PlanResume;
+	readonly #onLimit: OnLimit;
 	readonly #proposals: ProposalOptions;
 	/** The plans that were begun in this process, or that a person has set going in it. */
 	readonly #own = new Set<string>();
 
-	constructor(kernel: Kernel, limits: PlanLimits, resume: PlanResume, proposals: ProposalOptions = {}) {
+	constructor(
+		kernel: Kernel,
+		limits: PlanLimits,
+		resume: PlanResume,
+		onLimit: OnLimit = { unattended: "refuse", times: 0 },
+		proposals: ProposalOptions = {},
+	) {
 		this.#kernel = kernel;
 		this.#blobs = kernel.blobs(PLANS);
 		this.#limits = limits;
 		this.#resume = resume;
+		this.#onLimit = onLimit;
 		this.#proposals = proposals;
 		this.#messages = kernel.get(backgroundMessages);
 	}
@@ -71,13 +95,17 @@ export class PlanHost implements FeatureHost {
 		return isOffered ? [this.#toolFor(session, piece, model)] : [];
 	}
 
+	/** The classes of models that a step may name. */
+	get #classes(): readonly string[] {
+		return Object.keys(this.#proposals.models ?? {});
+	}
+
 	/** The `plan` tool. The id of the plan is given, so that a turn which is cut and calls the tool again starts no second plan. */
 	#toolFor(session: Session, turn: Piece, model: string | undefined): Tool {
 		const plan = `p${turn.id}`;
 		const names = this.#kernel.agent(session.scope).tools.map(({ name }) => name);
-		const models = Object.keys(this.#proposals.models ?? {});
 		return {
-			...planTool(names, models),
+			...planTool(names, this.#classes),
 			purity: "side_effect",
 			endsTurn: true,
 			// What the steps do is decided on when they do it.
@@ -89,7 +117,7 @@ export class PlanHost implements FeatureHost {
 				if (runOf(session, plan)) return { text: `plan ${plan} has started; one turn starts one plan`, isError: true };
 				let decomposition: ReturnType<typeof parseDecomposition>;
 				try {
-					decomposition = parseDecomposition(args, names, models);
+					decomposition = parseDecomposition(args, names, this.#classes);
 				} catch (error) {
 					return { text: (error as Error).message, isError: true };
 				}
@@ -165,42 +193,96 @@ export class PlanHost implements FeatureHost {
 		await this.#messages.show(session, fromOf(plan));
 	}
 
-	/** The steps of a plan in its order; none if they are lost. @throws PlanError `PLAN_UNKNOWN` */
+	/** The steps of a plan in its order, of one that is over too; none if they are lost. @throws PlanError `PLAN_UNKNOWN` */
 	async steps(session: Session, plan: string): Promise<readonly StepOfPlan[]> {
-		const { decomposition } = findPlan(session.view.get(planRuns), plan);
-		const read = await readDecomposition(decomposition, this.#blobs);
+		const known = runOf(session, plan) ?? findKept(session.view.get(planRuns), plan);
+		const read = await readDecomposition(known.decomposition, this.#blobs);
 		if (read.kind === "lost") return [];
-		// It may have come further, or have ended, while they were read.
-		const run = findPlan(session.view.get(planRuns), plan);
+		// It may have come further while they were read.
+		const run = runOf(session, plan) ?? known;
 		return read.decomposition.steps.map(({ id, description, depends_on: needs }) => ({
 			...{ id, description, needs, again: withDependents(read.decomposition, id) },
 			...stepOf(run, id),
 		}));
 	}
 
+	/** Stops a plan for a person: it waits until it is resumed. @throws PlanError `PLAN_UNKNOWN` when it is over */
+	async pause(session: Session, plan: string): Promise<void> {
+		findPlan(session.view.get(planRuns), plan);
+		await session.stop(planWork(session.scope, plan), "it is paused");
+		// It may have ended by itself meanwhile.
+		if (findPlan(session.view.get(planRuns), plan).status === "paused") return;
+		await session.log.append(planPaused({ plan, by: "person" }), planScope(session, plan)).durable;
+	}
+
 	/**
-	 * Goes on with a plan. With `from`, that step and all steps that depend on it run again.
+	 * Goes on with a plan. With `from`, that step and all steps that depend on it run again, also of a plan that has its answer.
 	 *
 	 * @returns the ids of the steps that run again
 	 *
-	 * @throws PlanError `PLAN_UNKNOWN_STEP`; nothing is changed then
+	 * @throws PlanError `PLAN_UNKNOWN`, `PLAN_UNKNOWN_STEP`, `PLAN_LOST`; nothing is changed then
 	 */
 	async resume(session: Session, plan: string, from?: string): Promise<readonly string[]> {
-		const run = findPlan(session.view.get(planRuns), plan);
-		let again: readonly string[] = [];
-		if (from !== undefined) {
-			const read = await readDecomposition(run.decomposition, this.#blobs);
-			if (read.kind === "sound") again = withDependents(read.decomposition, from);
-		}
-		await session.stop(planWork(session.scope, plan), "it is resumed from a step");
-		// Checked again: if the plan has ended meanwhile, all of it would be paid for again.
-		findPlan(session.view.get(planRuns), plan);
+		const runs = (): PlanRuns => session.view.get(planRuns);
+		const { decomposition, status } = from === undefined ? findPlan(runs(), plan) : findKept(runs(), plan);
+		const again = from === undefined ? [] : withDependents(await this.#stepsOf(decomposition, plan), from);
 		const scope = planScope(session, plan);
-		if (again.length > 0) session.log.append(planStepsReset({ plan, steps: [...again] }), scope);
-		await session.log.append(planResumed({ plan }), scope).durable;
+		// One that runs, and of which nothing is to run again, pays for no open call again.
+		if (again.length > 0 || status === "paused") await session.stop(planWork(session.scope, plan), "it is resumed");
+		if (again.length > 0) {
+			// It may have been given up meanwhile.
+			findKept(runs(), plan);
+			await session.log.append(planStepsReset({ plan, steps: [...again], by: "person" }), scope).durable;
+		} else if (findPlan(runs(), plan).status === "paused")
+			await session.log.append(planResumed({ plan, by: "person" }), scope).durable;
 		this.#own.add(plan);
 		this.#launch(session, plan);
 		return again;
+	}
+
+	/**
+	 * Gives a plan other pending steps; what is over or under way stays.
+	 *
+	 * @throws PlanError `PLAN_UNKNOWN`, `PLAN_LOST`, `PLAN_INVALID`; nothing is changed then
+	 */
+	async amend(session: Session, plan: string, amendment: PlanAmendment): Promise<void> {
+		const { decomposition: before } = findPlan(session.view.get(planRuns), plan);
+		const names = this.#kernel.agent(session.scope).tools.map(({ name }) => name);
+		const made = await this.#stepsOf(before, plan);
+		const next = (): ReturnType<typeof amended> =>
+			amended(findPlan(session.view.get(planRuns), plan), made, amendment, names, this.#classes);
+		const hash = await writeDecomposition(next(), this.#blobs);
+		// Checked again, in one turn of the event loop with the record: a step may have begun meanwhile, or somebody else amended it.
+		const { steps } = next();
+		if (findPlan(session.view.get(planRuns), plan).decomposition !== before)
+			throw new PlanError("PLAN_INVALID", `plan ${plan} was amended meanwhile; look at its steps, and amend it again`, {
+				plan,
+			});
+		const record = planAmended({ plan, steps: steps.length, decomposition: hash, by: "person" });
+		await session.log.append(record, planScope(session, plan)).durable;
+	}
+
+	async #stepsOf(decomposition: string, plan: string): Promise<Decomposition> {
+		return soundOf(await readDecomposition(decomposition, this.#blobs), plan);
+	}
+
+	/** @throws JournalError `CALL_WAITING` */
+	async #atLimit(session: Session, limit: StepLimit, signal: AbortSignal): Promise<AtLimit> {
+		const { plan, step, attempt, extended } = limit;
+		const answer = await this.#kernel.get(asker).ask(
+			session,
+			{
+				key: `${planLane(plan)}/${step}/${attempt} ${limit.limit} ${extended}`,
+				from: fromOf(plan),
+				question: limitText(limit),
+				choices: ["extend", "fail", "pause"],
+			},
+			signal,
+		);
+		if (answer.kind === "later")
+			throw new JournalError("CALL_WAITING", `step ${step} waits for an answer to #${answer.seq}`, { seq: answer.seq });
+		if (answer.kind === "answered") return answer.text as AtLimit;
+		return this.#onLimit.unattended === "extend" && extended < this.#onLimit.times ? "extend" : "fail";
 	}
 
 	async #run(session: Session, plan: string, how: "new" | "again", signal: AbortSignal): Promise<Went> {
@@ -232,6 +314,8 @@ export class PlanHost implements FeatureHost {
 			tools,
 			limits: this.#limits,
 			run: current,
+			steps: () => this.#stepsOf(current().decomposition, plan),
+			atLimit: (limit) => this.#atLimit(session, limit, signal),
 			progress: (progress) => {
 				const { status } = progress.change;
 				if (status === "resumed" || status === "retrying")
@@ -286,7 +370,7 @@ export class PlanHost implements FeatureHost {
 	}
 }
 
-const runOf = ({ view }: Session, plan: string): PlanRun | undefined => entryAt(view.get(planRuns), plan);
+const runOf = ({ view }: Session, plan: string): PlanRun | undefined => planIn(view.get(planRuns), plan);
 
 const endOf = (session: Session, plan: string): End => ({
 	from: fromOf(plan),
@@ -298,6 +382,23 @@ const endOf = (session: Session, plan: string): End => ({
 const fromOf = (plan: string): From => ({ kind: PLAN, id: plan });
 
 const planScope = ({ scope }: Session, plan: string): Scope => ({ ...scope, run: plan });
+
+function soundOf(read: ReadDecomposition, plan: string): Decomposition {
+	if (read.kind === "sound") return read.decomposition;
+	const text = `the steps of plan ${plan} are lost: ${read.why}. Discard it (plan discard ${plan}), and ask anew`;
+	throw new PlanError("PLAN_LOST", text, { plan });
+}
+
+function limitText({ plan, step, limit, reached, base, reason }: StepLimit): string {
+	const why = {
+		iterations: `has no result after ${reached} rounds of model and tools`,
+		retries: `got no answer of its model after ${reached} retries: ${reason}`,
+		tokens: `has used ${reached} tokens`,
+		seconds: `has worked for ${reached} s`,
+	}[limit];
+	const more = limit === "iterations" ? "rounds" : limit;
+	return `Step ${step} of plan ${plan} ${why}. Extend the limit by ${base} ${more}, let the step fail, or pause the plan?`;
+}
 
 const discarded = (plan: string, reason: string): string =>
 	`Plan ${plan} was discarded: ${reason}. Ask again if you still need the answer.`;

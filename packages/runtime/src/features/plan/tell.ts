@@ -4,6 +4,7 @@ import {
 	type PlanRun,
 	planAborted,
 	planCompleted,
+	planIn,
 	planRuns,
 	planStarted,
 	planStepCompleted,
@@ -12,7 +13,6 @@ import {
 	readDecomposition,
 } from "@reyn/plan";
 import { stepOf } from "@reyn/plan/internal";
-import { entryAt } from "@reyn/snapshot";
 import type { WalRecord } from "@reyn/wal";
 import type { TellContext } from "../../kernel/pump.ts";
 import { sessionOf } from "../../kernel/sessions.ts";
@@ -37,7 +37,7 @@ export async function tellPlan(record: WalRecord, context: TellContext): Promise
 	}
 	if (planCompleted.is(record)) {
 		const { plan } = record.data;
-		const run = entryAt((await context.before()).get(planRuns), plan);
+		const run = planIn((await context.before()).get(planRuns), plan);
 		const steps = run ? (await stepsOf(run.decomposition, context)).steps.map(({ id }) => id) : [];
 		const failed = steps.filter((id) => run && stepOf(run, id).status === "failed");
 		return [{ type: "plan_end", scope, plan, outcome: "completed", failed }];
@@ -57,7 +57,7 @@ async function stepEvent(
 	{ plan, step }: { readonly plan: string; readonly step: string },
 	change: StepEvent["change"],
 ): Promise<StepEvent> {
-	const run = entryAt((await context.before()).get(planRuns), plan);
+	const run = planIn((await context.before()).get(planRuns), plan);
 	const { steps } = run ? await stepsOf(run.decomposition, context) : lost;
 	const index = steps.findIndex(({ id }) => id === step) + 1;
 	const { description = "" } = steps[index - 1] ?? {};

@@ -1,0 +1,56 @@
+/** Amends a plan: changes, adds or drops steps that have not begun. */
+import { type Decomposition, parseDecomposition } from "./decomposition.ts";
+import { PlanError } from "./errors.ts";
+import type { PlanRun } from "./plan-runs.ts";
+import { stepOf } from "./step-status.ts";
+
+export interface PlanAmendment {
+	/** Steps as a proposal has them: one whose id the plan has takes the place of that step, another comes last in the list. */
+	readonly put?: readonly unknown[] | undefined;
+	/** Ids of steps to leave out. */
+	readonly drop?: readonly string[] | undefined;
+}
+
+/**
+ * The steps of a plan with an amendment, checked like a proposal.
+ *
+ * @throws PlanError `PLAN_INVALID`, which names the steps that can be changed
+ */
+export function amended(
+	run: PlanRun,
+	before: Decomposition,
+	{ put = [], drop = [] }: PlanAmendment,
+	tools: readonly string[],
+	models: readonly string[] = [],
+): Decomposition {
+	const isPending = (id: string): boolean => stepOf(run, id).status === "pending";
+	const ids = before.steps.map(({ id }) => id);
+	const named = put.map((step) => (step as { id?: unknown } | null)?.id);
+	const touched = [...drop, ...named].filter((id): id is string => typeof id === "string");
+	const problems = [
+		...(put.length + drop.length === 0 ? ["nothing is changed, added or dropped"] : []),
+		...drop.filter((id) => !ids.includes(id)).map((id) => `no step "${id}" to drop`),
+		...touched
+			.filter((id) => ids.includes(id) && !isPending(id))
+			.map((id) => `step "${id}" is ${stepOf(run, id).status}`),
+		...drop.filter((id) => named.includes(id)).map((id) => `step "${id}" is both put and dropped`),
+	];
+	if (problems.length > 0) {
+		const pending = ids.filter(isPending);
+		const may = pending.length > 0 ? `these can be changed: ${pending.join(", ")}` : "no step can be changed any more";
+		throw new PlanError("PLAN_INVALID", `the plan cannot be amended: ${problems.join("; ")}; ${may}`, {
+			problems,
+			pending,
+		});
+	}
+	const steps = [
+		...before.steps.filter(({ id }) => !drop.includes(id)).map((step) => put[named.indexOf(step.id)] ?? step),
+		...put.filter((_, at) => !ids.includes(named[at] as string)),
+	];
+	// What it names already may be gone since.
+	return parseDecomposition(
+		{ ...before, steps },
+		[...tools, ...before.steps.flatMap((step) => step.tools)],
+		[...models, ...before.steps.flatMap(({ model = [] }) => model)],
+	);
+}

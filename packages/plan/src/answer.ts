@@ -1,0 +1,31 @@
+/** The answer of a plan: the text of its last step, or what the others have found. */
+import type { BlobStore } from "@reyn/wal";
+import { type Decomposition, terminalStep } from "./decomposition.ts";
+import type { PlanRun } from "./plan-runs.ts";
+import { stepOf, textOf } from "./step-status.ts";
+
+export interface PlanResult {
+	/** The text of the last step; where that has failed, what the others have found, and why it has. */
+	readonly text: string;
+	/** Ids of the steps that failed. */
+	readonly failed: readonly string[];
+}
+
+/** @throws JournalError `RESULT_LOST` for a result that is missing or changed in `results` */
+export async function answerOf(run: PlanRun, decomposition: Decomposition, results?: BlobStore): Promise<PlanResult> {
+	const { steps } = decomposition;
+	const failed = steps.map(({ id }) => id).filter((id) => stepOf(run, id).status === "failed");
+	const terminal = terminalStep(decomposition);
+	const last = stepOf(run, terminal.id);
+	if (last.status !== "failed") return { text: await textOf(last, results), failed };
+	const others = steps.filter(({ id }) => id !== terminal.id);
+	const found = await Promise.all(
+		others.map(async ({ id, description }) => `## ${id}: ${description}\n${await textOf(stepOf(run, id), results)}`),
+	);
+	const text = [
+		`This plan has no answer: its last step, ${terminal.id}, failed: ${last.reason}`,
+		"What the steps before it have found:",
+		...found,
+	].join("\n\n");
+	return { text, failed };
+}

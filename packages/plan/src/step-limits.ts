@@ -1,0 +1,181 @@
+/** The limits of one attempt of a step: asks at each what becomes of it, and records that it is extended. */
+import { laneFailed, type ModelReply } from "@reyn/journal";
+import { endedBy, reasonOf } from "@reyn/journal/internal";
+import { codeOf, type Draft, systemClock, systemTimers } from "@reyn/wal";
+import { PlanError } from "./errors.ts";
+import type { PlanPorts, StepLimit } from "./execute.ts";
+import { patiently } from "./patiently.ts";
+import { extensionsOf } from "./plan-runs.ts";
+import { type Cost, type LimitKind, planPaused, planStepExtended } from "./records.ts";
+import { stepOf } from "./step-status.ts";
+import type { StepTask } from "./try-step.ts";
+
+/** The plan is paused at a limit, and that is durable. */
+export class Paused extends Error {}
+
+export class StepLimits {
+	readonly #task: StepTask;
+	readonly #ports: PlanPorts;
+	#cost: Cost = { calls: 0, inputTokens: 0, outputTokens: 0 };
+	/** How long the step has worked, in milliseconds, without the time in which somebody was asked. */
+	#worked = 0;
+	#watch: Watch | undefined;
+
+	constructor(task: StepTask, ports: PlanPorts) {
+		this.#task = task;
+		this.#ports = ports;
+	}
+
+	/** What the model's answers cost so far, paid for now or recalled. */
+	get cost(): Cost {
+		return this.#cost;
+	}
+
+	/** Begins to work, from the step's first call. @returns the signal that ends the work, also when its time is over */
+	begin(): AbortSignal {
+		this.#cost = { calls: 0, inputTokens: 0, outputTokens: 0 };
+		const late = new AbortController();
+		this.#watch = { late, since: this.#now(), disarm: () => {} };
+		this.#arm(this.#watch);
+		return AbortSignal.any([this.#ports.signal, late.signal]);
+	}
+
+	end(): void {
+		this.#watch?.disarm();
+		if (this.#watch) this.#worked += this.#now() - this.#watch.since;
+		this.#watch = undefined;
+	}
+
+	/** How many iterations more there may be after so many. @throws Paused */
+	async iterations(reached: number): Promise<number> {
+		const { stepMaxIterations: base } = this.#ports.limits;
+		while (reached >= this.#allowed("iterations", base))
+			if (!(await this.#isExtended("iterations", reached, base))) return 0;
+		return this.#allowed("iterations", base) - reached;
+	}
+
+	/** Counts an answer, before what it asks for is done. @throws PlanError `PLAN_STEP_TOKENS`; Paused */
+	async answered({ usage, toolCalls }: ModelReply): Promise<void> {
+		const { calls, inputTokens, outputTokens } = this.#cost;
+		this.#cost = {
+			calls: calls + 1,
+			inputTokens: inputTokens + usage.inputTokens,
+			outputTokens: outputTokens + usage.outputTokens,
+		};
+		const { stepTokens = Number.POSITIVE_INFINITY } = this.#ports.limits;
+		const base = Math.min(stepTokens, this.#task.step.max_tokens ?? stepTokens);
+		// Its last answer is there, and paid for.
+		if (base === Number.POSITIVE_INFINITY || toolCalls.length === 0) return;
+		const reached = this.#cost.inputTokens + this.#cost.outputTokens;
+		while (reached >= this.#allowed("tokens", base))
+			if (!(await this.#isExtended("tokens", reached, base))) throw tooMany(reached, this.#allowed("tokens", base));
+	}
+
+	/** Does the step go on after this error, which is one of a limit then? @throws the error to fail with; Paused */
+	async goesOn(error: unknown): Promise<true> {
+		const { stepSeconds, retryLimit } = this.#ports.limits;
+		const { code, message } = reasonOf(error);
+		if (error instanceof TooLate && stepSeconds !== undefined) {
+			if (await this.#isExtended("seconds", this.#allowed("seconds", stepSeconds), stepSeconds)) return true;
+			throw tooLate(this.#allowed("seconds", stepSeconds));
+		}
+		if (code !== "MODEL_UNAVAILABLE" || codeOf(error) !== code) throw error;
+		const { lane } = this.#task;
+		// A run that finds this record alone tries again, and is asked the same at the same place.
+		const forgotten = laneFailed({ lane, ...endedBy(error) });
+		const of = { reason: message, before: [forgotten] };
+		if (await this.#isExtended("retries", this.#allowed("retries", retryLimit), retryLimit, of)) return true;
+		throw error;
+	}
+
+	#allowed(limit: LimitKind, base: number): number {
+		return base * (1 + this.#extended(limit));
+	}
+
+	#extended(limit: LimitKind): number {
+		return extensionsOf(stepOf(this.#ports.run(), this.#task.step.id), limit);
+	}
+
+	/** Asks what becomes of the step, and records it. A plan that is resumed after a pause goes on with the limit extended. */
+	async #isExtended(
+		limit: LimitKind,
+		reached: number,
+		base: number,
+		{ reason, before = [] }: { readonly reason?: string; readonly before?: readonly Draft[] } = {},
+	): Promise<boolean> {
+		const { atLimit } = this.#ports;
+		if (!atLimit) return false;
+		const { plan, step, attempt, lane, scope } = this.#task;
+		const asked: StepLimit = {
+			...{ plan, step: step.id, attempt, limit, reached, base, extended: this.#extended(limit) },
+			...(reason === undefined ? {} : { reason }),
+		};
+		const decided = await this.#whileAsked(() => atLimit(asked));
+		this.#ports.signal.throwIfAborted();
+		if (decided === "fail") return false;
+		const why = `step ${step.id} has come to its limit of ${limit}`;
+		const drafts = [
+			...before,
+			planStepExtended({ plan, step: step.id, limit }),
+			...(decided === "pause" ? [planPaused({ plan, why })] : []),
+		];
+		const { durable } = await patiently(
+			lane,
+			this.#ports,
+			() =>
+				drafts.map((draft) => this.#ports.log.append(draft, scope)).at(-1) as ReturnType<PlanPorts["log"]["append"]>,
+		);
+		await durable;
+		if (decided === "pause") throw new Paused(why);
+		return true;
+	}
+
+	/** The time in which somebody is asked is not that of the step. */
+	async #whileAsked<T>(ask: () => Promise<T>): Promise<T> {
+		const watch = this.#watch;
+		this.end();
+		try {
+			return await ask();
+		} finally {
+			if (watch) {
+				this.#watch = { ...watch, since: this.#now() };
+				this.#arm(this.#watch);
+			}
+		}
+	}
+
+	#arm(watch: Watch): void {
+		const { limits, timers = systemTimers } = this.#ports;
+		if (limits.stepSeconds === undefined) return;
+		const left = this.#allowed("seconds", limits.stepSeconds) * 1000 - this.#worked;
+		watch.disarm = timers.after(Math.max(0, left), () => watch.late.abort(new TooLate()));
+	}
+
+	#now(): number {
+		return (this.#ports.clock ?? systemClock).now();
+	}
+}
+
+interface Watch {
+	readonly late: AbortController;
+	/** In milliseconds since 1970. */
+	readonly since: number;
+	disarm: () => void;
+}
+
+/** The reason of a step that is cut since its time is over. */
+class TooLate extends Error {}
+
+const tooLate = (seconds: number): PlanError =>
+	new PlanError(
+		"PLAN_STEP_TIME",
+		`the step has worked for ${seconds} s without a result; raise plan.step_timeout_seconds or split the step`,
+		{ seconds },
+	);
+
+const tooMany = (tokens: number, limit: number): PlanError =>
+	new PlanError(
+		"PLAN_STEP_TOKENS",
+		`the step has used ${tokens} tokens of ${limit}, and still asks for tools; raise plan.step_tokens, or its max_tokens, or split the step`,
+		{ tokens, limit },
+	);

@@ -1,0 +1,137 @@
+/** Runs one step of a plan: a narrow loop of model and tools, within its limits. */
+import { agentLoop, Lane, type ModelReply, Order, type SpilledText, spillText, type Using } from "@reyn/journal";
+import { reasonOf } from "@reyn/journal/internal";
+import { entryAt } from "@reyn/snapshot";
+import { isReynError, type Scope, systemTimers } from "@reyn/wal";
+import type { Decomposition, PlanStep } from "./decomposition.ts";
+import { PlanError } from "./errors.ts";
+import type { PlanPorts, PlanProgress } from "./execute.ts";
+import { patiently } from "./patiently.ts";
+import type { Cost } from "./records.ts";
+import { Paused, StepLimits } from "./step-limits.ts";
+import { stepRequest } from "./step-prompt.ts";
+import { stepOf, textOf } from "./step-status.ts";
+
+/** One attempt of a step. */
+export interface StepTask {
+	readonly plan: string;
+	/** From 0. */
+	readonly attempt: number;
+	readonly lane: string;
+	readonly decomposition: Decomposition;
+	readonly step: PlanStep;
+	readonly scope: Scope;
+}
+
+/** How a step ended. `paused`: it has not, and its plan waits. */
+export type StepOutcome =
+	| { readonly kind: "completed"; readonly result: KeptText; readonly cost: Cost }
+	| { readonly kind: "failed"; readonly reason: string; readonly cost: Cost }
+	| { readonly kind: "paused" };
+
+/** A text in the form of a record. */
+export type KeptText = { readonly result: string } | { readonly spilled: SpilledText };
+
+/** A result with more bytes of JSON lies beside the log, so that the state of a plan stays small. */
+const RESULT_BYTES = 1024;
+
+/** The longest reason of a failed step, in characters: it stands in the record, and in the prompts of steps that depend on it. */
+const MAX_REASON = 1000;
+
+/**
+ * Runs an attempt until it ends, or waits. A model call is tried again by the common policy, `retryLimit` times.
+ *
+ * @throws JournalError `CALL_WAITING`, `CALL_IN_DOUBT`: it goes on when its plan does; the signal's reason
+ */
+export async function tryStep(
+	task: StepTask,
+	ports: PlanPorts,
+	report: (change: PlanProgress["change"]) => void,
+): Promise<StepOutcome> {
+	const { decomposition, step } = task;
+	const tools = ports.tools.filter(({ name }) => step.tools.includes(name));
+	const request = stepRequest(decomposition, step, await resultsFor(step, ports), tools);
+	const model = entryAt(ports.models ?? {}, step.model ?? "") ?? ports.model;
+	const limits = new StepLimits(task, ports);
+	for (;;) {
+		try {
+			const signal = limits.begin();
+			const { reply } = await agentLoop(laneOf(task, { ...ports, signal }, report), model, request, tools, {
+				maxRounds: ports.limits.stepMaxIterations,
+				more: (rounds) => limits.iterations(rounds),
+				tooMany: stillAsking,
+				retry: { maxAttempts: ports.limits.retryLimit + 1 },
+				onReply: (reply) => limits.answered(reply),
+			});
+			return { kind: "completed", result: await kept(task.lane, reply, ports), cost: limits.cost };
+		} catch (error) {
+			limits.end();
+			const failed = await afterwards(error, limits, ports);
+			if (failed) return failed;
+		} finally {
+			limits.end();
+		}
+	}
+}
+
+/** What follows an error. Undefined: the step goes on. @throws what ends the plan's run */
+async function afterwards(error: unknown, limits: StepLimits, { signal }: PlanPorts): Promise<StepOutcome | undefined> {
+	signal.throwIfAborted();
+	if (error instanceof Paused) return { kind: "paused" };
+	// The step has not failed: the call is asked about again when the plan goes on.
+	if (isReynError(error, "CALL_WAITING", "CALL_IN_DOUBT")) throw error;
+	try {
+		await limits.goesOn(error);
+		return undefined;
+	} catch (end) {
+		signal.throwIfAborted();
+		if (end instanceof Paused) return { kind: "paused" };
+		if (isReynError(end, "CALL_WAITING")) throw end;
+		return { kind: "failed", reason: cut(reasonOf(end).message), cost: limits.cost };
+	}
+}
+
+function laneOf(
+	{ lane: program, scope }: StepTask,
+	ports: PlanPorts,
+	report: (change: PlanProgress["change"]) => void,
+): Lane {
+	const { timers = systemTimers, limits } = ports;
+	const recordedIn = ports.recordedIn?.bind(ports);
+	// A failed step has a record of its own, `plan_step_failed`. If a kill prevents that, the step still counts as failed.
+	const order = new Order({ program, recordedIn, timers, recordsItsEnd: true });
+	const observe: Using["observe"] = (event) => {
+		ports.observe?.(event);
+		if (event.type === "retrying" && event.kind === "model")
+			report({ status: "retrying", reason: event.reason, retry: event.attempt, limit: limits.retryLimit });
+	};
+	return new Lane(program, scope, { ...ports, observe }, undefined, order);
+}
+
+const stillAsking = (maxIterations: number): PlanError =>
+	new PlanError(
+		"PLAN_STEP_ITERATIONS",
+		`the step still asked for tools after ${maxIterations} turns; raise plan.step_max_iterations or split the step`,
+		{ maxIterations },
+	);
+
+/** The results of the steps that a step depends on, by id. */
+async function resultsFor({ depends_on }: PlanStep, ports: PlanPorts): Promise<ReadonlyMap<string, string>> {
+	const run = ports.run();
+	return new Map(
+		await Promise.all(depends_on.map(async (id) => [id, await textOf(stepOf(run, id), ports.results)] as const)),
+	);
+}
+
+/** The result of a step in the form of its record. One that is not short is stored before this resolves, waiting for space. */
+async function kept(lane: string, reply: ModelReply, ports: PlanPorts): Promise<KeptText> {
+	const { results } = ports;
+	// A reply above 32 KiB lies there already.
+	const spill = async () => (await spillText(reply, results)) ?? (await spillText(reply.text, results, RESULT_BYTES));
+	const spilled = await patiently(lane, ports, spill);
+	return spilled ? { spilled } : { result: reply.text };
+}
+
+/** What is told of it now is what the log gives back later: half a character is U+FFFD. */
+const cut = (text: string): string =>
+	(text.length > MAX_REASON ? `${text.slice(0, MAX_REASON - 1)}…` : text).toWellFormed();
