@@ -93,8 +93,20 @@ describe("a fresh plan", () => {
 
 	test("reports a step as done only once that is durable, and ends it with a boundary", async () => {
 		await using process = await Process.start();
-		await process.execute(planOf("s1", "s2 needs s1"));
+		const durable: boolean[] = [];
+		const progress = ({ change }: PlanProgress): void => {
+			if (change.status === "completed") durable.push(process.wal.durableTip === process.wal.tip);
+		};
+		await process.execute(planOf("s1", "s2 needs s1"), { progress });
+		expect(durable).toEqual([true, true]);
 		expect(process.boundaries).toEqual(["plan_step p1 s1: Do s1", "plan_step p1 s2: Do s2"]);
+	});
+
+	test("counts steps one by one, in the order in which they end, also those that end at once", async () => {
+		await using process = await Process.start();
+		await process.execute(planOf("s1", "s2", "s3", "s4 needs s1 s2 s3"));
+		const ended = process.progress.filter(({ change }) => change.status === "completed");
+		expect(ended.map(({ done }) => done)).toEqual([1, 2, 3, 4]);
 	});
 
 	test("is over when that is durable, and no sooner: else it delivers again", async () => {
