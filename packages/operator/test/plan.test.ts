@@ -111,7 +111,9 @@ const idle = async (): Promise<void> => {
 test("one that is paused says why and how it goes on, calls nothing until then, and pays nothing twice", async () => {
 	expect(await linesOf("plan pause", { id: plan })).toBe(`plan ${plan} is paused; go on with: plan resume ${plan}`);
 	await idle();
-	expect(await linesOf("plan list")).toBe(`${plan}  paused (a person has paused it)  1/3, unknown  Compare A and B`);
+	expect(await linesOf("plan list")).toBe(
+		`${plan}  paused (a person has paused it)  1/3, price unknown  Compare A and B`,
+	);
 	expect(events.filter(({ type }) => type === "plan_end")).toEqual([
 		expect.objectContaining({ outcome: "paused", reason: "a person has paused it" }),
 	]);
@@ -139,7 +141,7 @@ test("one that is over is shown with what each step found, took, and would cost 
 	runtime.resume();
 	await idle();
 	const shown = await linesOf("plan show", { id: plan });
-	expect(shown).toMatch(/^p\d+ {2}completed {2}3\/3, 3030 tokens/);
+	expect(shown).toMatch(/^p\d+ {2}completed {2}3\/3, 3,030 tokens/);
 	expect(shown).toMatch(
 		/^b {2}completed {2}1,010 tokens {2}\d+\.\d s {2}again with c: 2,020 tokens {2}read B: B is blue$/m,
 	);
@@ -182,7 +184,7 @@ test("a step that has failed is retried by name, and another is not: the refusal
 	expect(await begun("plan retry", { id: plan, step: "b" })).toBe("runs again: b, c");
 	await idle();
 	expect(runtime.conversation().items.toArray().at(-1)).toMatchObject({ text: "they differ" });
-	expect(await linesOf("plan list", { all: true })).toMatch(/completed {2}3\/3, unknown/);
+	expect(await linesOf("plan list", { all: true })).toMatch(/completed {2}3\/3, price unknown/);
 });
 
 test("one that is amended has other steps, as they were shown; an undo has those of before", async () => {

@@ -2,7 +2,7 @@
 
 import { questionLines } from "@reyn/operator";
 import { clean, oneLine } from "@reyn/operator/text";
-import type { OpenQuestion, Restored, RuntimeEvent, StepOfPlan } from "@reyn/runtime";
+import type { OpenQuestion, PlanEntry, RuntimeEvent, StepOfPlan } from "@reyn/runtime";
 import { spentText } from "../event-lines.ts";
 import { slash } from "../suggest.ts";
 import type { Paper } from "./markdown.ts";
@@ -130,7 +130,7 @@ function toldStep(card: PlanCard, { step, done, change }: Extract<RuntimeEvent, 
 
 /** A plan in flight as it is recorded, whoever was told of it; what is told of a step that runs is known to this process alone. */
 export function recordedPlan(
-	{ plan, goal, finished, failed }: Pick<Restored["plans"][number], "plan" | "goal" | "finished" | "failed">,
+	{ plan, goal, status, finished, failed }: Pick<PlanEntry, "plan" | "goal" | "status" | "finished" | "failed">,
 	steps: readonly StepOfPlan[],
 	told: PlanCard | undefined,
 ): PlanCard {
@@ -139,6 +139,7 @@ export function recordedPlan(
 			case "pending":
 				return { status: "waits", note: "" };
 			case "running":
+				if (status === "paused") return { status: "waits", note: "begun" };
 				return { status: "running", note: told?.steps.find(({ id }) => id === step.id)?.note ?? "not in this process" };
 			case "completed":
 				return { status: "completed", note: spentText(step) };

@@ -25,7 +25,7 @@ export function outcomeText({ status, why }: { readonly status: string; readonly
 
 /** Of what costs nothing, nothing. */
 const costText = (cost: Plan["cost"]): string =>
-	cost.usd === "0" && cost.unknown === 0 ? "" : `, ${costInWords(cost)}`;
+	cost.usd === "0" && cost.unknown === 0 ? "" : `, ${cost.usd === "0" ? "price unknown" : costInWords(cost)}`;
 
 export function stepLine(step: Step): string {
 	const { id, description, needs, again, status, attempt, reason, beginning, tokens, againTokens, took } = step;

@@ -46,7 +46,7 @@ export const planShow = readVerb({
 	},
 	lines({ steps, ...plan }) {
 		const lost = "its steps are lost: the file that had them is gone or changed";
-		return [...planLines([plan], `, ${plan.tokens} tokens`), ...(steps.length > 0 ? steps.map(stepLine) : [lost])];
+		return [...planLines([plan], `, ${tokensText(plan.tokens)}`), ...(steps.length > 0 ? steps.map(stepLine) : [lost])];
 	},
 });
 

@@ -23,7 +23,7 @@ const stepVerb = (name: "undo" | "redo", summary: string) =>
 		example: "",
 		seen: z.object({
 			...{ tip: seq, move: toldMove.exactOptional(), moves: list(toldMove).exactOptional() },
-			/** The plans that are paused. */
+			/** The plans that are paused by a person or at a limit. */
 			waits: texts.exactOptional(),
 		}),
 		done: z.object({ seq, of: seq, target: seq.exactOptional(), hash: z.string(), paused: texts }),
@@ -31,7 +31,7 @@ const stepVerb = (name: "undo" | "redo", summary: string) =>
 			// First: what comes while it is looked up was not seen.
 			const { tip } = runtime.wal;
 			const moves = await toldMoves(runtime, name === "undo" ? "past" : "future", all ? n : 1);
-			const waits = pausedPlans(runtime);
+			const waits = runtime.restored().plans.flatMap(({ plan, why }) => (why === undefined ? [] : [plan]));
 			if (all) return { tip, moves, waits };
 			const [move] = moves;
 			if (move) return { tip, move, waits };
@@ -73,6 +73,6 @@ const textOf = ({ seq, what, ts }: z.infer<typeof toldMove>): string =>
 
 export const undo = stepVerb(
 	"undo",
-	"take back the newest rewind, label, note or discard; again for the one before. Files are not touched",
+	"take back the newest rewind, label, note, or change of a plan; again for the one before. Files are not touched",
 );
 export const redo = stepVerb("redo", "do again what was undone last");
