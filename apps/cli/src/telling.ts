@@ -1,6 +1,6 @@
 /** Says what work does, in the form that was asked for, and takes note of what its exit code is made of. */
 import type { BackgroundMessage, OpenQuestion, RuntimeEvent } from "@reyn/runtime";
-import { eventLines, isUnfinished, messageText, printSpace, type StreamLine } from "./event-lines.ts";
+import { eventLines, isPaused, isUnfinished, messageText, printSpace, type StreamLine } from "./event-lines.ts";
 import { exitCodes } from "./exit-codes.ts";
 import { err, out } from "./print.ts";
 
@@ -16,7 +16,10 @@ export class Telling {
 	readonly turns = new Set<number>();
 	/** Of the newest compaction: how many tokens a model is shown of what was said. */
 	compacted: { readonly before: number; readonly after: number } | undefined;
-	#failedSteps = 0;
+	/** Why plans are paused, by their ids. */
+	readonly paused = new Map<string, string>();
+	/** The plans that ended with a step that failed. */
+	readonly #failed = new Set<string>();
 	#isCut = false;
 	#streaming = false;
 	/** Off a terminal a text is shown when it counts: what a model says before it breaks off is not, since it begins anew. */
@@ -34,8 +37,8 @@ export class Telling {
 	exitCodeWith(questions: readonly OpenQuestion[]): number {
 		const waits = (id: string): boolean => questions.some(({ from }) => from.id === id);
 		if (this.#isCut || !this.unfinished.keys().every(waits)) return exitCodes.failed;
-		if (this.unfinished.size > 0) return exitCodes.refused;
-		return this.#failedSteps > 0 ? exitCodes.stepsFailed : exitCodes.ok;
+		if (this.unfinished.size + this.paused.size > 0) return exitCodes.refused;
+		return this.#failed.size > 0 ? exitCodes.stepsFailed : exitCodes.ok;
 	}
 
 	say(lines: readonly string[]): void {
@@ -43,7 +46,6 @@ export class Telling {
 	}
 
 	event(event: RuntimeEvent): void {
-		if (event.type === "plan_end") this.#failedSteps += event.failed.length;
 		if (event.type === "turn_end") this.turns.add(event.turn);
 		if (event.type === "compacted") this.compacted = event.tokens;
 		this.#note(event);
@@ -57,8 +59,11 @@ export class Telling {
 	#note(event: RuntimeEvent): void {
 		if (event.type !== "turn_end" && event.type !== "plan_end" && event.type !== "skill_end") return;
 		const id = event.type === "turn_end" ? String(event.turn) : event.type === "plan_end" ? event.plan : event.run;
-		if (isUnfinished(event)) this.unfinished.set(id, event.reason ?? "");
-		else this.unfinished.delete(id);
+		const { reason = "" } = event;
+		for (const ended of [this.unfinished, this.paused, this.#failed]) ended.delete(id);
+		if (event.type === "plan_end" && event.failed.length > 0) this.#failed.add(id);
+		if (isPaused(event)) this.paused.set(id, reason);
+		if (isUnfinished(event)) this.unfinished.set(id, reason);
 	}
 
 	#show(event: RuntimeEvent): void {

@@ -79,11 +79,12 @@ export async function work({ globals, format, restore = true, unanswered, sessio
 			.items.toArray()
 			.filter((item) => item.type === "reply")
 			.findLast(({ turn }) => telling.turns.has(turn));
-		const { unfinished, messages, compacted } = telling;
+		const { unfinished, paused, messages, compacted } = telling;
 		const left = unfinished.size > 0 ? { unfinished: [...unfinished.values()], goOn: reyn`resume` } : {};
+		const waits = paused.size > 0 ? { paused: [...paused].map(([plan, why]) => ({ plan, why })) } : {};
 		const asked = questions.length > 0 ? { questions } : {};
 		const said = { reply: reply?.text ?? "", messages, ...(compacted && { compacted }) };
-		out.json({ ...said, tip, meter, exitCode, ...left, ...asked });
+		out.json({ ...said, tip, meter, exitCode, ...left, ...waits, ...asked });
 	} else telling.say([meterLine(meter)]);
 	return exitCode;
 }

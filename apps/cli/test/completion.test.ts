@@ -37,9 +37,9 @@ describe.each<Shell>(["bash", "zsh", "fish"])("%s", (shell) => {
 
 	test.each([
 		["reyn", "pl", ["plan"]],
-		["reyn plan", "", ["discard", "list", "resume", "show"]],
+		["reyn plan", "", ["amend", "discard", "list", "pause", "resume", "retry", "show"]],
 		["reyn plan", "d", ["discard"]],
-		["reyn --cwd x plan", "r", ["resume"]],
+		["reyn --cwd x plan", "r", ["resume", "retry"]],
 		["reyn rewind", "--m", ["--mode"]],
 		["reyn chat", "--se", ["--session"]],
 		["reyn plan resume", "--f", ["--from"]],

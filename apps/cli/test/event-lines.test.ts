@@ -1,4 +1,5 @@
 /** What is said of work whose end nobody knows: which step it is, and what becomes of it. */
+import type { RuntimeEvent } from "@reyn/runtime";
 import { expect, test } from "vitest";
 import { eventLines } from "../src/event-lines.ts";
 
@@ -33,5 +34,33 @@ test("a call that was denied is said, in one line", () => {
 	const text = "ERROR: denied: write sum.js: nobody is here\nwho could allow it";
 	expect(eventLines({ type: "tool_failed", scope, turn: 2, text })).toEqual([
 		"✗ denied: write sum.js: nobody is here who could allow it",
+	]);
+});
+
+test("a change of a plan is a line: how many steps are over, which one it is, what it took", () => {
+	const step = {
+		type: "plan_step",
+		scope,
+		plan: "p3",
+		step: "b",
+		index: 1,
+		size: 5,
+		done: 2,
+		description: "verify",
+	} as const;
+	const cost = { calls: 2, inputTokens: 1800, outputTokens: 40 };
+	const linesOf = (change: Extract<RuntimeEvent, { type: "plan_step" }>["change"]) => eventLines({ ...step, change });
+	expect(linesOf({ status: "running" })).toEqual(["plan p3 ▸ 2/5 b verify …"]);
+	expect(linesOf({ status: "retrying", reason: "429", retry: 1, limit: 3 })).toEqual([
+		"plan p3 ▸ 2/5 b verify (retry 1/3: 429)",
+	]);
+	expect(linesOf({ status: "completed", cost, took: 12_400 })).toEqual(["plan p3 ▸ 2/5 b verify ✓ 12 s, 1,840 tokens"]);
+	expect(linesOf({ status: "failed", reason: "no key", cost: { ...cost, calls: 0 }, took: 185_000 })).toEqual([
+		"plan p3 ▸ 2/5 b verify ✗ no key (3 min 5 s, tokens unknown)",
+	]);
+	const steps = [{ id: "b", description: "verify" }];
+	expect(eventLines({ type: "plan_amended", scope, plan: "p3", steps })).toEqual([
+		"plan p3 ▸ 1 steps from here on",
+		"    b  verify",
 	]);
 });

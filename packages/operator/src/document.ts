@@ -3,14 +3,14 @@ import { z } from "zod";
 import { seq } from "./shapes.ts";
 import type { ClosedVerb, Verb, WriteVerb } from "./verb.ts";
 
-/** The schema of what `--json` gives for a verb: of one that changes something, what was seen, whether it was done, and what was done; of a stream, each of its lines. */
+/** The schema of what `--json` gives for a verb: of one that changes something, what was seen, whether it was done, and what was done; of a stream, each of its lines; of work, what was begun, or would be. */
 export function documentSchema(verb: Verb): z.ZodType {
 	switch (verb.access) {
 		case "read":
 		case "files":
 			return verb.result;
 		case "work":
-			return verb.begun;
+			return verb.preview ? z.union([verb.begun, verb.preview.result]) : verb.begun;
 		case "stream":
 			return verb.each;
 		case "write":

@@ -87,6 +87,11 @@ export class Process extends MortalProcess {
 		return Process.start({ time: this.time, ...same, ...options, disk: this.disk });
 	}
 
+	/** Is all that was appended on disk? */
+	get isDurable(): boolean {
+		return this.wal.durableTip === this.wal.tip;
+	}
+
 	write(...drafts: readonly Draft[]): void {
 		for (const draft of drafts) this.append(draft, { ...session, run: "p1" });
 	}

@@ -12,7 +12,7 @@ const recorded: readonly StepOfPlan[] = [
 	{ id: "s3", needs: [], again: [], description: "find tests", status: "running", attempt },
 	{ id: "s4", needs: [], again: [], description: "compare", status: "pending", attempt },
 ];
-const plan = { plan: "p2", goal: "compare four parsers", finished: 2 };
+const plan = { plan: "p2", goal: "compare four parsers", status: "running", finished: 1, failed: 1 } as const;
 
 /** What the process knows that was told as it happened. */
 function told(): PlanCard {
@@ -34,11 +34,14 @@ function told(): PlanCard {
 test("a plan has all of its steps where nobody was told of them, and says more where somebody was", () => {
 	expect(planLines(recordedPlan(plan, recorded, undefined))).toEqual([
 		"compare four parsers   2/4",
-		"✓ s1  list files  (completed, 2 calls)",
+		"✓ s1  list files  (completed, 11 tokens)",
 		"✗ s2  read the scanner  (failed, HTTP 500)",
 		"▸ s3  find tests  (running, not in this process)",
 		"· s4  compare  (waits)",
 	]);
+	expect(planLines(recordedPlan({ ...plan, status: "paused" }, recorded, told()))).toContain(
+		"· s3  find tests  (waits, begun)",
+	);
 	expect(planLines(recordedPlan(plan, recorded, told()))).toContain("▸ s3  find tests  (running, retry 1 of 3)");
 });
 
@@ -51,12 +54,22 @@ test("what failed and what was asked is said again at the next start, with what 
 		},
 	];
 	expect(waitingLines([recordedPlan(plan, recorded, undefined)], questions)).toEqual([
-		"✗ step s2 of plan p2 failed: HTTP 500 · /plan resume p2 --from s2",
+		"✗ step s2 of plan p2 failed: HTTP 500 · /plan retry p2 s2",
 		"? #7 script r2 asks: Which release?",
 		'  answer with: /answer 7 "…"',
 		"? #9 turn 8 asks: write a?",
 		"    - b",
 		"    + c",
 		'  answer with: /answer 9 once|no|"no: …"',
+	]);
+});
+
+test("a plan that is amended has its new steps, and what became of those that stay", () => {
+	const kept = recorded.slice(0, 3).map(({ id, description }) => ({ id, description: `${description} again` }));
+	const steps = [...kept, { id: "s5", description: "say it" }];
+	const [card] = toldPlans([told()], { type: "plan_amended", scope, plan: "p2", steps });
+	expect(planLines(card as PlanCard).slice(-2)).toEqual([
+		"▸ s3  find tests again  (running, retry 1 of 3)",
+		"· s5  say it  (waits)",
 	]);
 });

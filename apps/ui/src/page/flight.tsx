@@ -55,7 +55,7 @@ function All() {
 	);
 }
 
-function PlanCard({ of: { plan, goal, status, finished, size, tokens } }: { readonly of: Plan }) {
+function PlanCard({ of: { plan, goal, status, why, finished, failed, size, tokens } }: { readonly of: Plan }) {
 	return (
 		<article class="work">
 			<h3>
@@ -64,10 +64,15 @@ function PlanCard({ of: { plan, goal, status, finished, size, tokens } }: { read
 			<p>
 				<Text of={goal} />
 			</p>
+			{why !== undefined && (
+				<p class="quiet">
+					<Text of={why} />
+				</p>
+			)}
 			<progress max={size} value={finished} aria-label={`plan ${plan}: steps finished`} />
 			<p class="quiet work-sum">
 				<span>
-					{finished} of {size} steps
+					{finished} of {size} steps{failed > 0 && `, ${failed} failed`}
 				</span>
 				{tokens > 0 && <span>{tokens.toLocaleString("en")} tokens</span>}
 			</p>
@@ -79,7 +84,8 @@ function PlanCard({ of: { plan, goal, status, finished, size, tokens } }: { read
 			{status !== "running" && (
 				<GoOn verb="plan resume" given={{ id: plan }} name="Go on" label={`Go on with plan ${plan}`} />
 			)}
-			<Discard verb="plan discard" given={{ id: plan }} what={`plan ${plan}`} />
+			{status === "running" && <Confirmed verb="plan pause" name="Pause" given={{ id: plan }} what={`plan ${plan}`} />}
+			<Confirmed verb="plan discard" name="Discard" given={{ id: plan }} what={`plan ${plan}`} />
 		</article>
 	);
 }
@@ -96,23 +102,31 @@ function SkillCard({ of: { run, skill, phase, status } }: { readonly of: SkillRu
 			{status !== "running" && (
 				<GoOn verb="skill resume" given={{ run }} name="Go on" label={`Go on with skill run ${run}`} />
 			)}
-			<Discard verb="skill discard" given={{ run }} what={`skill run ${run}`} />
+			<Confirmed verb="skill discard" name="Discard" given={{ run }} what={`skill run ${run}`} />
 		</article>
 	);
 }
 
-function Discard({ verb, given, what }: { verb: string; given: Readonly<Record<string, string>>; what: string }) {
+interface ConfirmedProps {
+	readonly verb: string;
+	readonly name: string;
+	readonly given: Readonly<Record<string, string>>;
+	readonly what: string;
+}
+
+/** A button for what is shown before it is done. */
+function Confirmed({ verb, name, given, what }: ConfirmedProps) {
 	if (server.value?.readOnly !== null) return null;
 	return (
 		<div class="buttons">
 			<button
 				type="button"
-				aria-label={`Discard ${what}`}
+				aria-label={`${name} ${what}`}
 				onClick={() => {
-					confirm({ verb, given, title: `Discard ${what}?`, button: "Discard", isGoing: false });
+					confirm({ verb, given, title: `${name} ${what}?`, button: name, isGoing: false });
 				}}
 			>
-				Discard…
+				{name}…
 			</button>
 		</div>
 	);

@@ -26,10 +26,15 @@ export function Steps({ plan, of }: { readonly plan: string; readonly of: readon
 						<p class="quiet">
 							{[
 								...(step.needs.length > 0 ? [`after ${step.needs.join(", ")}`] : []),
-								...(step.attempt > 1 ? [`try ${step.attempt}`] : []),
+								...(step.attempt > 0 ? [`try ${step.attempt + 1}`] : []),
 								...(step.tokens === undefined ? [] : [counted(step.tokens, "token")]),
 							].join(" · ")}
 						</p>
+						{step.beginning !== undefined && (
+							<p class="quiet">
+								<Text of={step.beginning} />
+							</p>
+						)}
 						{step.reason !== undefined && (
 							<p class="refused">
 								<Text of={step.reason} />

@@ -113,7 +113,10 @@ export interface Plan {
 	readonly plan: string;
 	readonly goal: string;
 	readonly status: string;
+	/** Why it is paused. Absent: a rewind went back into it. */
+	readonly why?: string;
 	readonly finished: number;
+	readonly failed: number;
 	readonly size: number;
 	readonly tokens: number;
 }
@@ -212,9 +215,15 @@ export interface PlanSteps {
 		/** The steps that run again where the plan is resumed from this one. */
 		readonly again: readonly string[];
 		readonly status: string;
+		/** From 0. */
 		readonly attempt: number;
 		readonly reason?: string;
+		/** The beginning of what it has found. */
+		readonly beginning?: string;
+		/** What its last attempt took. Absent: unknown. */
 		readonly tokens?: number;
+		/** What those of `again` took. Absent: of one it is unknown. */
+		readonly againTokens?: number;
 	}[];
 }
 
