@@ -3,7 +3,8 @@ import { type SpilledText, spilledResults } from "@reyn/journal";
 import { hashedTexts } from "@reyn/journal/internal";
 import type { BlobStore, Draft } from "@reyn/wal";
 import { type Decomposition, decompositionSchema, MAX_BYTES, textOf } from "./decomposition.ts";
-import { type PlanRuns, plansOf } from "./plan-runs.ts";
+import { PlanError } from "./errors.ts";
+import { type PlanRun, type PlanRuns, plansOf } from "./plan-runs.ts";
 import { planAmended, planStarted, planStepCompleted } from "./records.ts";
 
 export type ReadDecomposition =
@@ -43,4 +44,13 @@ export async function readDecomposition(sha256: string, blobs: BlobStore): Promi
 	const read = await hashedTexts.get(sha256, blobs, MAX_BYTES);
 	if (read.kind === "lost") return read;
 	return { kind: "sound", decomposition: decompositionSchema.parse(JSON.parse(read.text)) };
+}
+
+/** The steps of a plan. @throws PlanError `PLAN_LOST`; any other failure to read, which may pass */
+export async function keptOf({ decomposition }: PlanRun, plan: string, blobs: BlobStore): Promise<Decomposition> {
+	const read = await readDecomposition(decomposition, blobs);
+	if (read.kind === "sound") return read.decomposition;
+	throw new PlanError("PLAN_LOST", `the steps of plan "${plan}" are lost: ${read.why}. Discard it, and ask anew`, {
+		plan,
+	});
 }
