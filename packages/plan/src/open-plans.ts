@@ -105,6 +105,11 @@ export interface Plans extends AsyncDisposable {
 	amend(plan: string, amendment: PlanAmendment): Promise<void>;
 	/** Ends a plan; `deliver` has been told when this resolves. @throws PlanError `PLAN_UNKNOWN` when it is over */
 	discard(plan: string, reason: string): Promise<void>;
+	/**
+	 * To be called after the log was moved: goes on with what is in flight on the line that it has come to, and tells the end of plans that
+	 * are not there any more. Those at work do so by themselves.
+	 */
+	moved(): void;
 	/** Resolves when no plan is at work. */
 	idle(): Promise<void>;
 	/** Stops all work and frees the log, if it was opened here. */
@@ -138,13 +143,15 @@ class OpenedPlans implements Plans {
 	/** By plan. */
 	readonly #works = new Map<string, Work>();
 	readonly #starting = new Map<string, Promise<void>>();
+	/** The plans whose end is still to be told, as they were begun or resumed. */
+	readonly #untold = new Map<string, PlanRun>();
 
 	constructor(log: PlanLog, options: OpenPlansOptions, free: () => Promise<void>) {
 		this.#log = log;
 		this.#options = options;
 		this.#tools = options.tools ?? [];
 		this.#free = free;
-		for (const plan of Object.keys(log.session.view.get(planRuns).live)) this.#launch(plan);
+		this.moved();
 	}
 
 	start(plan: string, proposal: unknown, options: StartOptions = {}): Promise<void> {
@@ -231,6 +238,10 @@ class OpenedPlans implements Plans {
 		await this.#works.get(plan)?.over;
 	}
 
+	moved(): void {
+		for (const plan of new Set([...this.#untold.keys(), ...Object.keys(this.#runs.live)])) this.#launch(plan);
+	}
+
 	async idle(): Promise<void> {
 		while (this.#works.size > 0) await Promise.all([...this.#works.values()].map(({ over }) => over));
 	}
@@ -276,6 +287,8 @@ class OpenedPlans implements Plans {
 	/** Goes on with a plan in the background, wherever it stands, unless that is under way. */
 	#launch(plan: string): void {
 		if (this.#works.has(plan)) return;
+		const run = planIn(this.#runs, plan);
+		if (run) this.#untold.set(plan, run);
 		const stop = new AbortController();
 		const signal = AbortSignal.any([stop.signal, this.#signal]);
 		const over = this.#work(plan, signal)
@@ -295,24 +308,24 @@ class OpenedPlans implements Plans {
 	/** A move stops the work. On the line that it leads to, the plan goes on from where it is there. */
 	async #work(plan: string, stop: AbortSignal): Promise<void> {
 		const scope = this.#scopeOf(plan);
-		const before = planIn(this.#runs, plan);
 		for (;;) {
 			let isBegun = false;
 			const how = await this.#log.session.begin(`plan ${plan}`, { scope }, async (signal) => {
 				isBegun = true;
-				await this.#goOn(plan, before, AbortSignal.any([signal, stop]));
+				await this.#goOn(plan, AbortSignal.any([signal, stop]));
 			});
 			// One that did not begin is of a session that was closed.
 			if (how === "over" || !isBegun || stop.aborted) return;
 		}
 	}
 
-	async #goOn(plan: string, before: PlanRun | undefined, signal: AbortSignal): Promise<void> {
+	async #goOn(plan: string, signal: AbortSignal): Promise<void> {
 		const { blobs } = this.#log;
 		const run = planIn(this.#runs, plan);
 		if (!run) {
 			const text = `Plan ${plan} is not there any more: the log was rewound to before its start. Ask again if you still need the answer.`;
-			return this.#options.deliver(this.#endOf(plan, before, { at: before?.started, outcome: "rewound", text }));
+			const before = this.#untold.get(plan);
+			return this.#tell(plan, before, { at: before?.started, outcome: "rewound", text });
 		}
 		if (run.ended) return this.#tellEnd(plan);
 		if (run.status !== "running") return;
@@ -322,7 +335,7 @@ class OpenedPlans implements Plans {
 			await this.#giveUp(plan, `its steps are lost: ${read.why}`);
 			return this.#tellEnd(plan);
 		}
-		const { model, limits, deliver, progress = () => {}, atLimit } = this.#options;
+		const { model, limits, progress = () => {}, atLimit } = this.#options;
 		const current = (): PlanRun => planIn(this.#runs, plan) as PlanRun;
 		const stepsNow = (): Promise<Decomposition> => this.#stepsOf(current(), plan);
 		await execute(plan, read.decomposition, this.#scopeOf(plan), {
@@ -337,7 +350,7 @@ class OpenedPlans implements Plans {
 			deliver: async (text) => {
 				const last = stepOf(current(), terminalStep(await stepsNow()).id);
 				const outcome = last.status === "failed" ? "failed" : "completed";
-				await deliver(this.#endOf(plan, current(), { at: current().since, outcome, text }));
+				await this.#tell(plan, current(), { at: current().since, outcome, text });
 			},
 			onBoundary: async (kind, title, at) => {
 				// A snapshot only saves reading: without it the plan goes on.
@@ -358,19 +371,20 @@ class OpenedPlans implements Plans {
 		const run = planIn(this.#runs, plan);
 		if (!run?.ended) return;
 		const { seq, reason, tell = reason } = run.ended;
-		await this.#options.deliver(this.#endOf(plan, run, { at: seq, outcome: "discarded", text: tell }));
+		await this.#tell(plan, run, { at: seq, outcome: "discarded", text: tell });
 		await this.#append(laneClosed({ lane: planLane(plan) }), plan).durable;
 	}
 
-	#endOf(
+	async #tell(
 		plan: string,
 		run: PlanRun | undefined,
 		{ at, outcome, text }: Pick<PlanEnd, "outcome" | "text"> & { readonly at: number | undefined },
-	): PlanEnd {
+	): Promise<void> {
 		const steps = Object.entries(run?.steps ?? {});
 		const failed = steps.flatMap(([id, { status }]) => (status === "failed" ? [id] : []));
 		const chain = run?.chain === undefined ? {} : { chain: run.chain };
-		return { plan, ...chain, key: `${this.#log.wal.id}:${at}`, outcome, text, failed };
+		await this.#options.deliver({ plan, ...chain, key: `${this.#log.wal.id}:${at}`, outcome, text, failed });
+		this.#untold.delete(plan);
 	}
 
 	get #names(): readonly string[] {
