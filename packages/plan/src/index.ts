@@ -25,6 +25,7 @@ export {
 	type PlanProgress,
 	type StepLimit,
 } from "./execute.ts";
+export type { PartSize, StepContext } from "./narrow.ts";
 export {
 	type OpenPlansOptions,
 	openPlans,

@@ -19,6 +19,7 @@ import {
 	type PlanProgress,
 	type StepLimit,
 } from "./execute.ts";
+import type { StepContext } from "./narrow.ts";
 import { findKept, findPlan } from "./operate.ts";
 import { type OwnLogOptions, openOwnLog, type PlanLog } from "./own-log.ts";
 import { type PlanRun, type PlanRuns, planIn, planRuns, plansOf, type StepRun } from "./plan-runs.ts";
@@ -42,6 +43,8 @@ export interface OpenPlansOptions
 	/** Gets why work on a plan has stopped before its end: a call waits for somebody, the log is broken, `deliver` has thrown. */
 	failed?(plan: string, why: Error): void;
 	progress?(change: PlanProgress): void;
+	/** Gets what each step is shown when it begins, and when it goes on. */
+	context?(context: StepContext): void;
 	/** As of `execute`. Absent: a step fails at its limit. */
 	atLimit?(limit: StepLimit): Promise<AtLimit>;
 	/** Stops all work. It goes on at the next start. */
@@ -335,7 +338,7 @@ class OpenedPlans implements Plans {
 			await this.#giveUp(plan, `its steps are lost: ${read.why}`);
 			return this.#tellEnd(plan);
 		}
-		const { model, limits, progress = () => {}, atLimit } = this.#options;
+		const { model, limits, progress = () => {}, context, atLimit } = this.#options;
 		const current = (): PlanRun => planIn(this.#runs, plan) as PlanRun;
 		const stepsNow = (): Promise<Decomposition> => this.#stepsOf(current(), plan);
 		await execute(plan, read.decomposition, this.#scopeOf(plan), {
@@ -345,6 +348,7 @@ class OpenedPlans implements Plans {
 			limits: { ...defaultPlanLimits, ...limits },
 			run: current,
 			steps: stepsNow,
+			...(context && { context }),
 			...(atLimit && { atLimit }),
 			progress,
 			deliver: async (text) => {

@@ -18,7 +18,7 @@ export interface PlanSession extends Steppable {
 export interface PlanInPorts
 	extends StepPorts,
 		Pick<PlanPorts, "model" | "tools">,
-		Partial<Pick<PlanPorts, "limits" | "progress" | "deliver" | "atLimit">> {
+		Partial<Pick<PlanPorts, "limits" | "progress" | "context" | "deliver" | "atLimit">> {
 	/** The store of the plan's decomposition, which is never made a second time. */
 	readonly blobs: BlobStore;
 	/** Who waits for the answer, by a name of theirs, which the plan is started with. */
