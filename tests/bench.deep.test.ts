@@ -158,6 +158,6 @@ test("`pnpm bench plan --json` prints one document with a step's cost, many plan
 	for (const { ms, peakMiB, heapMiB, p99Ms } of report.repetitions)
 		expect(Math.min(ms, peakMiB, heapMiB, p99Ms)).toBeGreaterThan(0);
 	expect(Math.min(report.resumeMs, report.stateBytes)).toBeGreaterThan(0);
-	expect(report.goals).toHaveLength(7);
+	expect(report.goals).toHaveLength(6);
 	for (const { met } of report.goals) expect(met).toBeTypeOf("boolean");
 }, 60_000);
