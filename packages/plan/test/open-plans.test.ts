@@ -203,6 +203,8 @@ describe("killed at any change of the disk, and opened again", () => {
 				isSaid = true;
 			});
 			await until(0, all, async (plans) => plans.start("p1", plan));
+			await until(0, all, async (plans) => plans.start("p1", plan));
+			expect(all.told.at(-1), "what was told is not told again").toEqual([]);
 			const ends = all.told.flat();
 			const [end] = ends;
 			expect(ends.length).toBeGreaterThanOrEqual(1);
@@ -253,6 +255,28 @@ test("of a plan whose last step fails the end says so, with what the others have
 		await plans.start("p1", plan);
 		await plans.idle();
 		expect(told).toMatchObject([{ outcome: "failed", failed: ["s3"], text: expect.stringContaining("s1 done") }]);
+	});
+});
+
+test.each([
+	["nothing", ""],
+	["what JSON writes at length", "\u0001".repeat(1000)],
+	["letters of two bytes", "é".repeat(600)],
+	["just what fits into a record", "x".repeat(1022)],
+	["more", "x".repeat(1023)],
+	["a page", "x".repeat(3000)],
+	["much", "x".repeat(2_000_000)],
+])("a finished step takes at most 2 KB of the state, whatever it gives: %s", async (_what, result) => {
+	const model = scripted({ s1: result, s2: result, s3: result });
+	await live(memoryEngine(), { model }, async (plans, told) => {
+		await plans.start("p1", plan);
+		await plans.idle();
+		expect(told).toMatchObject([{ outcome: "completed" }]);
+		expect(told[0]?.text === result, "the answer is whole").toBe(true);
+		const [[, run] = []] = plans.list();
+		for (const step of Object.entries(run?.steps ?? {}))
+			expect(Buffer.byteLength(JSON.stringify(step))).toBeLessThanOrEqual(2048);
+		expect(Buffer.byteLength(JSON.stringify(run)) / 3).toBeLessThanOrEqual(2048);
 	});
 });
 
