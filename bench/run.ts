@@ -32,6 +32,7 @@ const benches: Readonly<Record<string, Bench>> = {
 		{ records: [100_000], branches: 200, rounds: 5, prompts: 500, rest: 40 },
 		async () => (await import("./page.ts")).benchPage,
 	),
+	plan: bench("plan", { plans: 50, repetitions: 10, rounds: 5 }, async () => (await import("./plan.ts")).benchPlan),
 	recovery: bench(
 		"recovery",
 		{ records: 1_000_000, rounds: 7 },

@@ -148,3 +148,16 @@ test("`pnpm bench open --json` prints one document with a row for each log, and 
 	expect(report.goals).toHaveLength(6);
 	for (const { met } of report.goals) expect(met).toBeTypeOf("boolean");
 }, 60_000);
+
+test("`pnpm bench plan --json` prints one document with a step's cost, many plans at once and their resume, and a verdict for each goal", async () => {
+	const report = JSON.parse(await bench("plan", "--plans", "8", "--repetitions", "3", "--rounds", "1", "--json"));
+	expect(report).toMatchObject({ bench: "plan", rounds: 1, plans: 8, again: 8 });
+	expect(namesOf(report.steps)).toEqual(["bare", "raw", "plan"]);
+	for (const { ms } of report.steps) expect(ms).toBeGreaterThan(0);
+	expect(report.repetitions).toHaveLength(3);
+	for (const { ms, peakMiB, heapMiB, p99Ms } of report.repetitions)
+		expect(Math.min(ms, peakMiB, heapMiB, p99Ms)).toBeGreaterThan(0);
+	expect(Math.min(report.resumeMs, report.stateBytes)).toBeGreaterThan(0);
+	expect(report.goals).toHaveLength(6);
+	for (const { met } of report.goals) expect(met).toBeTypeOf("boolean");
+}, 60_000);

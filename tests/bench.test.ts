@@ -17,6 +17,7 @@ test("`pnpm bench --help` names the benches, and an unknown one is refused with 
 	expect(help).toContain("pnpm bench install");
 	expect(help).toContain("pnpm bench open");
 	expect(help).toContain("pnpm bench page");
+	expect(help).toContain("pnpm bench plan");
 	expect(help).toContain("pnpm bench recovery");
 	expect(help).toContain("pnpm bench resume");
 	expect(help).toContain("pnpm bench snapshot");

@@ -4,7 +4,7 @@ import { hashedTexts } from "@reyn/journal/internal";
 import type { BlobStore, Draft } from "@reyn/wal";
 import { type Decomposition, decompositionSchema, MAX_BYTES, problemsOf, textOf } from "./decomposition.ts";
 import { PlanError } from "./errors.ts";
-import { type PlanRuns, plansOf } from "./plan-runs.ts";
+import { type PlanRun, type PlanRuns, plansOf } from "./plan-runs.ts";
 import { planAmended, planStarted, planStepCompleted } from "./records.ts";
 
 export type ReadDecomposition =
@@ -63,4 +63,13 @@ function jsonOf(text: string): unknown {
 	} catch {
 		return text;
 	}
+}
+
+/** The steps of a plan. @throws PlanError `PLAN_LOST`; any other failure to read, which may pass */
+export async function keptOf({ decomposition }: PlanRun, plan: string, blobs: BlobStore): Promise<Decomposition> {
+	const read = await readDecomposition(decomposition, blobs);
+	if (read.kind === "sound") return read.decomposition;
+	throw new PlanError("PLAN_LOST", `the steps of plan "${plan}" are lost: ${read.why}. Discard it, and ask anew`, {
+		plan,
+	});
 }

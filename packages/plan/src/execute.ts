@@ -5,6 +5,7 @@ import { isReynError, type Scope } from "@reyn/wal";
 import { answerOf, type PlanResult } from "./answer.ts";
 import { type Decomposition, type PlanStep, terminalStep } from "./decomposition.ts";
 import { PlanError } from "./errors.ts";
+import type { StepContext } from "./narrow.ts";
 import { patiently } from "./patiently.ts";
 import { isInFlight, type PlanRun } from "./plan-runs.ts";
 import {
@@ -71,6 +72,8 @@ export interface PlanPorts extends Using {
 	 */
 	atLimit?(limit: StepLimit): Promise<AtLimit>;
 	progress(change: PlanProgress): void;
+	/** Gets what each step is shown when it begins, and when it goes on. */
+	context?(context: StepContext): void;
 	/**
 	 * Delivers the answer durably to where the user finds it. It may be called again after a crash, and must do nothing then.
 	 *

@@ -25,7 +25,17 @@ export {
 	type PlanProgress,
 	type StepLimit,
 } from "./execute.ts";
+export type { PartSize, StepContext } from "./narrow.ts";
+export {
+	type OpenPlansOptions,
+	openPlans,
+	type PlanEnd,
+	type PlanShown,
+	type Plans,
+	type StartOptions,
+} from "./open-plans.ts";
 export { findKept, findPlan, inFlight } from "./operate.ts";
+export type { OwnLogOptions, PlanLog, WorkingSession } from "./own-log.ts";
 export { type PlanRun, type PlanRuns, planIn, planRuns, plansOf, type StepRun } from "./plan-runs.ts";
 export {
 	type Cost,

@@ -232,7 +232,13 @@ function withStep(
 function placed({ live, over }: PlanRuns, plan: string, run: PlanRun): PlanRuns {
 	if (!isOver(run)) return { live: { ...live, [plan]: run }, over };
 	const { [plan]: _over, ...others } = live;
-	return { live: others, over: over.append({ ...run, plan }) };
+	const next = over.append({ ...run, plan });
+	const known = places.get(over);
+	if (known) {
+		places.delete(over);
+		places.set(next, known.set(plan, over.length));
+	}
+	return { live: others, over: next };
 }
 
 /** With a plan that waits, or has its answer, running again. One that was given up is taken up again by an undo alone. */
@@ -244,8 +250,12 @@ function reopened(state: PlanRuns, plan: string): PlanRuns {
 	return { live: { ...state.live, [plan]: running(run) }, over: state.over.splice(place, 1) };
 }
 
-/** Out of the list: it is not there. Looked for from the end, since who asks means one of the last. */
+/** Out of the list: it is not there. */
 function placeOver(over: PlanRuns["over"], plan: string): number {
-	for (let place = over.length - 1; place >= 0; place--) if (over.at(place)?.plan === plan) return place;
-	return Number.POSITIVE_INFINITY;
+	const known = places.get(over) ?? new Map(over.toArray().map((each, place) => [each.plan, place]));
+	places.set(over, known);
+	return known.get(plan) ?? Number.POSITIVE_INFINITY;
 }
+
+/** Where each plan is in a list. It goes on to the list with one more, so a long history is gone through once. */
+const places = new WeakMap<PlanRuns["over"], Map<string, number>>();

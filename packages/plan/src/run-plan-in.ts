@@ -2,9 +2,8 @@
 import { type StepPorts, type Steppable, stepPorts } from "@reyn/journal";
 import type { BlobStore, Scope } from "@reyn/wal";
 import type { PlanResult } from "./answer.ts";
-import { readDecomposition, writeDecomposition } from "./artifact.ts";
+import { keptOf, writeDecomposition } from "./artifact.ts";
 import { type Decomposition, parseDecomposition } from "./decomposition.ts";
-import { PlanError } from "./errors.ts";
 import { defaultPlanLimits, execute, type PlanPorts } from "./execute.ts";
 import { findPlan } from "./operate.ts";
 import { type PlanRun, planIn, planRuns } from "./plan-runs.ts";
@@ -19,9 +18,11 @@ export interface PlanSession extends Steppable {
 export interface PlanInPorts
 	extends StepPorts,
 		Pick<PlanPorts, "model" | "tools">,
-		Partial<Pick<PlanPorts, "limits" | "models" | "progress" | "deliver" | "atLimit">> {
+		Partial<Pick<PlanPorts, "limits" | "models" | "progress" | "context" | "deliver" | "atLimit">> {
 	/** The store of the plan's decomposition, which is never made a second time. */
 	readonly blobs: BlobStore;
+	/** Who waits for the answer, by a name of theirs, which the plan is started with. */
+	readonly chain?: string | undefined;
 }
 
 /**
@@ -36,7 +37,7 @@ export async function runPlanIn(
 	proposal: unknown,
 	ports: PlanInPorts,
 ): Promise<PlanResult> {
-	const { blobs, limits = defaultPlanLimits, ...rest } = ports;
+	const { blobs, chain, limits = defaultPlanLimits, ...rest } = ports;
 	const scope = { ...session.scope, run: plan };
 	const run = (): PlanRun | undefined => planIn(session.view.get(planRuns), plan);
 	// Taken now: after a rewind during this call, work of the line that was left must not write to the new one.
@@ -49,10 +50,18 @@ export async function runPlanIn(
 		);
 		const { goal, steps } = made;
 		const decomposition = await writeDecomposition(made, blobs);
-		await using.log.append(planStarted({ plan, goal, steps: steps.length, decomposition }), scope).durable;
+		const started = planStarted({
+			plan,
+			goal,
+			steps: steps.length,
+			decomposition,
+			...(chain !== undefined && { chain }),
+		});
+		await using.log.append(started, scope).durable;
 	}
-	const decomposition = await keptOf(findPlan(session.view.get(planRuns), plan), plan, blobs);
-	return execute(plan, decomposition, scope, {
+	const steps = (): Promise<Decomposition> => keptOf(findPlan(session.view.get(planRuns), plan), plan, blobs);
+	return execute(plan, await steps(), scope, {
+		steps,
 		progress() {},
 		deliver: async () => {},
 		...rest,
@@ -60,13 +69,5 @@ export async function runPlanIn(
 		limits,
 		run: () => run() as PlanRun,
 		onBoundary: async (kind, title, at) => void (await session.checkpoint(kind, title, at)),
-	});
-}
-
-async function keptOf({ decomposition }: PlanRun, plan: string, blobs: BlobStore): Promise<Decomposition> {
-	const read = await readDecomposition(decomposition, blobs);
-	if (read.kind === "sound") return read.decomposition;
-	throw new PlanError("PLAN_LOST", `the steps of plan "${plan}" are lost: ${read.why}. Discard it, and ask anew`, {
-		plan,
 	});
 }

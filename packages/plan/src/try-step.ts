@@ -1,15 +1,26 @@
 /** Runs one step of a plan: a narrow loop of model and tools, within its limits. */
-import { agentLoop, Lane, type ModelReply, Order, type SpilledText, spillText, type Using } from "@reyn/journal";
+import {
+	agentLoop,
+	Lane,
+	type ModelReply,
+	type ModelRequest,
+	Order,
+	type SpilledText,
+	spillText,
+	type Tool,
+	type Using,
+} from "@reyn/journal";
 import { reasonOf } from "@reyn/journal/internal";
 import { entryAt } from "@reyn/snapshot";
 import { isReynError, type Scope, systemTimers } from "@reyn/wal";
 import type { Decomposition, PlanStep } from "./decomposition.ts";
 import { PlanError } from "./errors.ts";
 import type { PlanPorts, PlanProgress } from "./execute.ts";
+import { narrowed, partsOf, READ_RESULT, readResult } from "./narrow.ts";
 import { patiently } from "./patiently.ts";
 import type { Cost } from "./records.ts";
 import { Paused, StepLimits } from "./step-limits.ts";
-import { stepRequest } from "./step-prompt.ts";
+import { goalLine, stepLine, stepRequest } from "./step-prompt.ts";
 import { stepOf, textOf } from "./step-status.ts";
 
 /** One attempt of a step. */
@@ -48,10 +59,8 @@ export async function tryStep(
 	ports: PlanPorts,
 	report: (change: PlanProgress["change"]) => void,
 ): Promise<StepOutcome> {
-	const { decomposition, step } = task;
-	const tools = ports.tools.filter(({ name }) => step.tools.includes(name));
-	const request = stepRequest(decomposition, step, await resultsFor(step, ports), tools);
-	const model = entryAt(ports.models ?? {}, step.model ?? "") ?? ports.model;
+	const { request, tools } = askedOf(task, await resultsFor(task.step, ports), ports);
+	const model = entryAt(ports.models ?? {}, task.step.model ?? "") ?? ports.model;
 	const limits = new StepLimits(task, ports);
 	for (;;) {
 		try {
@@ -72,6 +81,29 @@ export async function tryStep(
 			limits.end();
 		}
 	}
+}
+
+/** What a step is asked, with which tools. Reports it. */
+function askedOf(
+	task: StepTask,
+	results: ReadonlyMap<string, string>,
+	ports: PlanPorts,
+): { readonly request: ModelRequest; readonly tools: readonly Tool[] } {
+	const { decomposition, step, plan, attempt } = task;
+	const own = ports.tools.filter(({ name }) => step.tools.includes(name));
+	const { shown, cut } = narrowed(results);
+	const whole = stepRequest(decomposition, step, results, own);
+	// What an older version has paid for is recalled by what it has asked with.
+	const isCut =
+		cut.length > 0 &&
+		laneOf(task, ports, () => {})
+			.rounds(whole.messages)
+			.placeOf(0) === undefined;
+	const tools = isCut ? [...own.filter(({ name }) => name !== READ_RESULT), readResult(results, cut)] : own;
+	const request = isCut ? stepRequest(decomposition, step, shown, tools) : whole;
+	const parts = partsOf(request, { goal: goalLine(decomposition), line: stepLine(step) });
+	ports.context?.({ plan, step: step.id, attempt, parts, cut: isCut ? cut : [] });
+	return { request, tools };
 }
 
 /** What follows an error. Undefined: the step goes on. @throws what ends the plan's run */

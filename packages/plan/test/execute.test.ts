@@ -174,8 +174,10 @@ describe("a fresh plan", () => {
 		expect(again.paid).toEqual(["s3/0", "s4/0"]);
 		const told = (wanted: Script, step: string) =>
 			promptOf(wanted.requests.find((one) => stepIn(one) === step) as never);
-		expect(told(model, "s2")).toContain(`### s1: Do s1\n${large}`);
-		expect(told(model, "s3")).toContain(`### s2: Do s2\n${larger}`);
+		expect(told(model, "s2")).toContain(`### s1: Do s1\n${large.slice(0, 8192)}\n[8192 of 40000 characters;`);
+		expect(told(model, "s3")).toContain(
+			`### s2: Do s2\n${larger.slice(0, 8192)}\n[8192 of ${larger.length} characters;`,
+		);
 		expect(delivered).toEqual([
 			[large, { sha256: expect.stringMatching(/^[0-9a-f]{64}$/), bytes: expect.any(Number) }],
 		]);

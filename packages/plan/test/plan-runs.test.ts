@@ -2,7 +2,7 @@
 import { laneClosed } from "@reyn/journal";
 import { List, View } from "@reyn/snapshot";
 import type { Draft } from "@reyn/wal";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import {
 	type PlanRun,
 	type PlanRuns,
@@ -139,6 +139,27 @@ describe("a plan", () => {
 		expect(p1After(started(), ...told, again("s1"))).toMatchObject({ status: "aborted", steps: {} });
 		// Late records of what is over do not count.
 		expect(p1After(...over, begun("s2"), failed("s1"), planPaused({ plan: "p1" }))).toEqual(p1After(...over));
+	});
+
+	test("that is over is found without going through all that are, while they become more", () => {
+		const all = vi.spyOn(List.prototype, "toArray");
+		const over = (plan: string) => [started(plan), planCompleted({ plan })];
+		let at = view(...over("p0"));
+		const write = (draft: Draft): View =>
+			at.apply({ seq: at.seq + 1, ts: (at.seq + 1) * 1000, crc: "", scope: session, ...draft });
+		expect(planIn(at.get(planRuns), "p0")?.started).toBe(1);
+		for (let n = 1; n < 100; n++) {
+			const before = at;
+			for (const draft of over(`p${n}`)) at = write(draft);
+			expect(planIn(at.get(planRuns), `p${n}`)?.status).toBe("completed");
+			expect(planIn(at.get(planRuns), "p9999")).toBeUndefined();
+			if (n === 50) expect(planIn(before.get(planRuns), "p50"), "an older state does not know it").toBeUndefined();
+		}
+		expect(all.mock.calls.length, "for the first, and for the older state").toBe(2);
+		all.mockRestore();
+		at = write(again("s1"));
+		at = write(planStepsReset({ plan: "p7", steps: ["s1"] }));
+		expect([planIn(at.get(planRuns), "p7")?.status, planIn(at.get(planRuns), "p8")?.started]).toEqual(["running", 17]);
 	});
 
 	test("counts what it delivers from what its steps came to last, and not from where it was resumed", () => {

@@ -1,0 +1,435 @@
+/** Plans over a directory, an engine or a log that is open: starts them, goes on with those in flight, and delivers each answer. */
+import { laneClosed, type Model, type StepPorts, stepPorts, type Tool, type Using } from "@reyn/journal";
+import { type Appended, type Draft, isReynError, type LogEngine, type Scope } from "@reyn/wal";
+import { amended, type PlanAmendment } from "./amend.ts";
+import { keptOf, readDecomposition, writeDecomposition } from "./artifact.ts";
+import {
+	type Decomposition,
+	type PlanStep,
+	parseDecomposition,
+	terminalStep,
+	withDependents,
+} from "./decomposition.ts";
+import { PlanError } from "./errors.ts";
+import {
+	type AtLimit,
+	defaultPlanLimits,
+	execute,
+	type PlanLimits,
+	type PlanProgress,
+	type StepLimit,
+} from "./execute.ts";
+import type { StepContext } from "./narrow.ts";
+import { findKept, findPlan } from "./operate.ts";
+import { type OwnLogOptions, openOwnLog, type PlanLog } from "./own-log.ts";
+import { type PlanRun, type PlanRuns, planIn, planRuns, plansOf, type StepRun } from "./plan-runs.ts";
+import { proposalLane, propose } from "./propose.ts";
+import { planAborted, planAmended, planLane, planPaused, planResumed, planStarted, planStepsReset } from "./records.ts";
+import { stepOf, textOf } from "./step-status.ts";
+
+export interface OpenPlansOptions
+	extends OwnLogOptions,
+		Pick<StepPorts, "gate" | "whenInDoubt" | "observe" | "modelPolicy"> {
+	readonly model: Model;
+	/** What steps may use. Default: none. */
+	readonly tools?: readonly Tool[];
+	/** Where they differ from 3 steps at a time, 5 turns and 3 retries. */
+	readonly limits?: Partial<PlanLimits>;
+	/**
+	 * Gets the end of each plan. What it gets is durable before; that it was told is durable once this has resolved. A crash between
+	 * tells it again, with the same `key`. If it throws, the plan is told at the next start, or when it is resumed.
+	 */
+	deliver(end: PlanEnd): void | Promise<void>;
+	/** Gets why work on a plan has stopped before its end: a call waits for somebody, the log is broken, `deliver` has thrown. */
+	failed?(plan: string, why: Error): void;
+	progress?(change: PlanProgress): void;
+	/** Gets what each step is shown when it begins, and when it goes on. */
+	context?(context: StepContext): void;
+	/** As of `execute`. Absent: a step fails at its limit. */
+	atLimit?(limit: StepLimit): Promise<AtLimit>;
+	/** Stops all work. It goes on at the next start. */
+	readonly signal?: AbortSignal;
+}
+
+/** The end of a plan, for whoever waits for its answer. */
+export interface PlanEnd {
+	readonly plan: string;
+	/** Who waits for it, as `start` was told; absent: nobody has said so. */
+	readonly chain?: string;
+	/** The same whenever this end is told. */
+	readonly key: string;
+	/** `failed`: its last step has. `rewound`: the log was moved to before its start, and it is not there any more. */
+	readonly outcome: "completed" | "failed" | "discarded" | "rewound";
+	/** The answer; of a plan that has none, why. */
+	readonly text: string;
+	/** Ids of the steps that failed. */
+	readonly failed: readonly string[];
+}
+
+/** A plan, and how far each step has come, in its order. The steps are empty if they are lost. */
+export type PlanShown = Omit<PlanRun, "steps"> & {
+	readonly plan: string;
+	readonly steps: readonly (Pick<PlanStep, "id" | "description"> & StepRun & { readonly needs: readonly string[] })[];
+};
+
+export interface StartOptions {
+	/** Who waits for the answer, by a name of theirs. */
+	readonly chain?: string;
+}
+
+export interface Plans extends AsyncDisposable {
+	/**
+	 * Starts a plan in the background. It is durable when this resolves. A plan of this id that is known is left as it is, so call this
+	 * again after a crash.
+	 *
+	 * @param plan its id: letters, digits, `.`, `_` and `-`
+	 * @param proposal the decomposition as a model proposed it
+	 * @throws PlanError `PLAN_INVALID`: nothing is written then
+	 */
+	start(plan: string, proposal: unknown, options?: StartOptions): Promise<void>;
+	/** As `start`, where the model proposes a plan for a prompt. An answer that was recorded is not paid again. @throws as `start`, and what the model throws */
+	ask(plan: string, prompt: string, options?: StartOptions): Promise<void>;
+	/** All plans, oldest first. */
+	list(): readonly (readonly [plan: string, run: PlanRun])[];
+	/** @throws PlanError `PLAN_UNKNOWN` */
+	show(plan: string): Promise<PlanShown>;
+	/** The whole result of a step. @throws PlanError `PLAN_UNKNOWN`; JournalError `RESULT_LOST` */
+	result(plan: string, step: string): Promise<string>;
+	/** Stops a plan until it is resumed. @throws PlanError `PLAN_UNKNOWN` when it is over */
+	pause(plan: string): Promise<void>;
+	/**
+	 * Goes on with a plan. With `from`, that step and all that depend on it run again, also of a plan that has its answer.
+	 *
+	 * @returns the ids of the steps that run again
+	 * @throws PlanError `PLAN_UNKNOWN`, `PLAN_UNKNOWN_STEP`, `PLAN_LOST`; nothing is changed then
+	 */
+	resume(plan: string, options?: { readonly from?: string }): Promise<readonly string[]>;
+	/** Gives a plan other pending steps. @throws PlanError `PLAN_UNKNOWN`, `PLAN_LOST`, `PLAN_INVALID`; nothing is changed then */
+	amend(plan: string, amendment: PlanAmendment): Promise<void>;
+	/** Ends a plan; `deliver` has been told when this resolves. @throws PlanError `PLAN_UNKNOWN` when it is over */
+	discard(plan: string, reason: string): Promise<void>;
+	/**
+	 * To be called after the log was moved: goes on with what is in flight on the line that it has come to, and tells the end of plans that
+	 * are not there any more. Those at work do so by themselves.
+	 */
+	moved(): void;
+	/** Resolves when no plan is at work. */
+	idle(): Promise<void>;
+	/** Stops all work and frees the log, if it was opened here. */
+	close(): Promise<void>;
+}
+
+/**
+ * Opens the plans in a directory, which is made when it is missing, in an engine, or in a log that somebody else has opened. Those in
+ * flight go on at once, and what was not told yet is.
+ *
+ * @throws WalError `WAL_LOCKED`, `WAL_CORRUPT`, `WAL_NEWER_FORMAT`, `WAL_IO`
+ */
+export async function openPlans(at: string | LogEngine | PlanLog, options: OpenPlansOptions): Promise<Plans> {
+	if (typeof at !== "string" && "session" in at) return new OpenedPlans(at, options, async () => {});
+	const log = await openOwnLog(at, options);
+	return new OpenedPlans(log, options, () => log.close());
+}
+
+interface Work {
+	readonly stop: AbortController;
+	/** Never rejects. */
+	readonly over: Promise<void>;
+}
+
+class OpenedPlans implements Plans {
+	readonly #log: PlanLog;
+	readonly #options: OpenPlansOptions;
+	readonly #tools: readonly Tool[];
+	readonly #free: () => Promise<void>;
+	readonly #closing = new AbortController();
+	/** By plan. */
+	readonly #works = new Map<string, Work>();
+	readonly #starting = new Map<string, Promise<void>>();
+	/** The plans whose end is still to be told, as they were begun or resumed. */
+	readonly #untold = new Map<string, PlanRun>();
+
+	constructor(log: PlanLog, options: OpenPlansOptions, free: () => Promise<void>) {
+		this.#log = log;
+		this.#options = options;
+		this.#tools = options.tools ?? [];
+		this.#free = free;
+		this.moved();
+	}
+
+	start(plan: string, proposal: unknown, options: StartOptions = {}): Promise<void> {
+		return this.#startOnce(plan, options, async () => parseDecomposition(proposal, this.#names));
+	}
+
+	ask(plan: string, prompt: string, options: StartOptions = {}): Promise<void> {
+		const { model } = this.#options;
+		return this.#startOnce(plan, options, async () => {
+			const scope = this.#scopeOf(plan);
+			try {
+				return await propose(plan, prompt, { model, tools: this.#tools, scope, using: this.#using(this.#signal) });
+			} catch (error) {
+				// It is asked anew next time: what is recorded would be refused again.
+				if (isReynError(error, "PLAN_INVALID")) this.#append(laneClosed({ lane: proposalLane(plan) }), plan);
+				throw error;
+			}
+		});
+	}
+
+	list(): readonly (readonly [plan: string, run: PlanRun])[] {
+		return plansOf(this.#runs);
+	}
+
+	async show(plan: string): Promise<PlanShown> {
+		const read = await readDecomposition(this.#known(plan).decomposition, this.#log.blobs);
+		const run = this.#known(plan);
+		const steps = read.kind === "sound" ? read.decomposition.steps : [];
+		return {
+			...run,
+			plan,
+			steps: steps.map(({ id, description, depends_on: needs }) => ({ id, description, needs, ...stepOf(run, id) })),
+		};
+	}
+
+	async result(plan: string, step: string): Promise<string> {
+		return textOf(stepOf(this.#known(plan), step), this.#log.results);
+	}
+
+	async pause(plan: string): Promise<void> {
+		findPlan(this.#runs, plan);
+		await this.#stop(plan, "it is paused");
+		// It may have ended by itself meanwhile.
+		if (findPlan(this.#runs, plan).status === "paused") return;
+		await this.#append(planPaused({ plan, by: "person" }), plan).durable;
+	}
+
+	async resume(plan: string, { from }: { readonly from?: string } = {}): Promise<readonly string[]> {
+		const find = from === undefined ? findPlan : findKept;
+		const again = from === undefined ? [] : withDependents(await this.#stepsOf(find(this.#runs, plan), plan), from);
+		await this.#stop(plan, "it is resumed");
+		// Checked again: one that has ended meanwhile would be paid for as a whole.
+		find(this.#runs, plan);
+		const record =
+			again.length > 0
+				? planStepsReset({ plan, steps: [...again], by: "person" })
+				: planResumed({ plan, by: "person" });
+		await this.#append(record, plan).durable;
+		this.#launch(plan);
+		return again;
+	}
+
+	async amend(plan: string, amendment: PlanAmendment): Promise<void> {
+		const before = findPlan(this.#runs, plan);
+		const made = await this.#stepsOf(before, plan);
+		const next = (): Decomposition => amended(findPlan(this.#runs, plan), made, amendment, this.#names);
+		const decomposition = await writeDecomposition(next(), this.#log.blobs);
+		// Checked again, in one turn of the event loop with the record: a step may have begun meanwhile.
+		const { steps } = next();
+		if (findPlan(this.#runs, plan).decomposition !== before.decomposition)
+			throw new PlanError("PLAN_INVALID", `plan ${plan} was amended meanwhile; look at its steps, and amend it again`, {
+				plan,
+			});
+		await this.#append(planAmended({ plan, steps: steps.length, decomposition, by: "person" }), plan).durable;
+	}
+
+	async discard(plan: string, reason: string): Promise<void> {
+		findPlan(this.#runs, plan);
+		await this.#stop(plan, reason);
+		// It may have ended by itself meanwhile.
+		findPlan(this.#runs, plan);
+		await this.#giveUp(plan, reason, "person");
+		this.#launch(plan);
+		await this.#works.get(plan)?.over;
+	}
+
+	moved(): void {
+		for (const plan of new Set([...this.#untold.keys(), ...Object.keys(this.#runs.live)])) this.#launch(plan);
+	}
+
+	async idle(): Promise<void> {
+		while (this.#works.size > 0) await Promise.all([...this.#works.values()].map(({ over }) => over));
+	}
+
+	async close(): Promise<void> {
+		this.#closing.abort(new Error("these plans are closed; open them again with openPlans"));
+		await Promise.allSettled(this.#starting.values());
+		await this.idle();
+		await this.#free();
+	}
+
+	[Symbol.asyncDispose](): Promise<void> {
+		return this.close();
+	}
+
+	#startOnce(plan: string, options: StartOptions, made: () => Promise<Decomposition>): Promise<void> {
+		const under = this.#starting.get(plan);
+		if (under) return under;
+		const starting = this.#start(plan, options, made).finally(() => this.#starting.delete(plan));
+		this.#starting.set(plan, starting);
+		return starting;
+	}
+
+	async #start(plan: string, { chain }: StartOptions, made: () => Promise<Decomposition>): Promise<void> {
+		this.#signal.throwIfAborted();
+		if (!isPlanId.test(plan))
+			throw new PlanError(
+				"PLAN_INVALID",
+				`a plan's id has letters, digits, ".", "_" and "-"; found ${JSON.stringify(plan)}`,
+			);
+		if (planIn(this.#runs, plan)) return;
+		const { blobs } = this.#log;
+		const decomposed = await made();
+		const decomposition = await writeDecomposition(decomposed, blobs);
+		const { goal, steps } = decomposed;
+		const model = this.#options.model.id;
+		const more = chain === undefined ? {} : { chain };
+		const started = planStarted({ plan, goal, steps: steps.length, decomposition, model, ...more });
+		await this.#append(started, plan).durable;
+		this.#launch(plan);
+	}
+
+	/** Goes on with a plan in the background, wherever it stands, unless that is under way. */
+	#launch(plan: string): void {
+		if (this.#works.has(plan)) return;
+		const run = planIn(this.#runs, plan);
+		if (run) this.#untold.set(plan, run);
+		const stop = new AbortController();
+		const signal = AbortSignal.any([stop.signal, this.#signal]);
+		const over = this.#work(plan, signal)
+			.catch((why) => {
+				if (!signal.aborted && !isReynError(why, "PLAN_PAUSED")) this.#options.failed?.(plan, why);
+			})
+			.finally(() => this.#works.delete(plan));
+		this.#works.set(plan, { stop, over });
+	}
+
+	async #stop(plan: string, reason: string): Promise<void> {
+		const work = this.#works.get(plan);
+		work?.stop.abort(new Error(reason));
+		await work?.over;
+	}
+
+	/** A move stops the work. On the line that it leads to, the plan goes on from where it is there. */
+	async #work(plan: string, stop: AbortSignal): Promise<void> {
+		const scope = this.#scopeOf(plan);
+		for (;;) {
+			let isBegun = false;
+			const how = await this.#log.session.begin(`plan ${plan}`, { scope }, async (signal) => {
+				isBegun = true;
+				await this.#goOn(plan, AbortSignal.any([signal, stop]));
+			});
+			// One that did not begin is of a session that was closed.
+			if (how === "over" || !isBegun || stop.aborted) return;
+		}
+	}
+
+	async #goOn(plan: string, signal: AbortSignal): Promise<void> {
+		const { blobs } = this.#log;
+		const run = planIn(this.#runs, plan);
+		if (!run) {
+			const text = `Plan ${plan} is not there any more: the log was rewound to before its start. Ask again if you still need the answer.`;
+			const before = this.#untold.get(plan);
+			return this.#tell(plan, before, { at: before?.started, outcome: "rewound", text });
+		}
+		if (run.ended) return this.#tellEnd(plan);
+		if (run.status !== "running") return;
+		const read = await readDecomposition(run.decomposition, blobs);
+		if (read.kind === "lost") {
+			// The model is not asked to plan again: recorded results would not belong to the new steps.
+			await this.#giveUp(plan, `its steps are lost: ${read.why}`);
+			return this.#tellEnd(plan);
+		}
+		const { model, limits, progress = () => {}, context, atLimit } = this.#options;
+		const current = (): PlanRun => planIn(this.#runs, plan) as PlanRun;
+		const stepsNow = (): Promise<Decomposition> => this.#stepsOf(current(), plan);
+		await execute(plan, read.decomposition, this.#scopeOf(plan), {
+			...this.#using(signal),
+			model,
+			tools: this.#tools,
+			limits: { ...defaultPlanLimits, ...limits },
+			run: current,
+			steps: stepsNow,
+			...(context && { context }),
+			...(atLimit && { atLimit }),
+			progress,
+			deliver: async (text) => {
+				const last = stepOf(current(), terminalStep(await stepsNow()).id);
+				const outcome = last.status === "failed" ? "failed" : "completed";
+				await this.#tell(plan, current(), { at: current().since, outcome, text });
+			},
+			onBoundary: async (kind, title, at) => {
+				// A snapshot only saves reading: without it the plan goes on.
+				await this.#log.session.checkpoint(kind, title, at).catch((why) => {
+					if (!isReynError(why, "SNAPSHOT_NOT_STORED")) throw why;
+				});
+			},
+		});
+	}
+
+	/** Records that a plan has no answer. It is told afterwards, also after a crash. */
+	async #giveUp(plan: string, reason: string, by?: "person"): Promise<void> {
+		const tell = `Plan ${plan} was discarded: ${reason}. Ask again if you still need the answer.`;
+		await this.#append(planAborted({ plan, reason, tell, ...(by && { by }) }), plan).durable;
+	}
+
+	async #tellEnd(plan: string): Promise<void> {
+		const run = planIn(this.#runs, plan);
+		if (!run?.ended) return;
+		const { seq, reason, tell = reason } = run.ended;
+		await this.#tell(plan, run, { at: seq, outcome: "discarded", text: tell });
+		await this.#append(laneClosed({ lane: planLane(plan) }), plan).durable;
+	}
+
+	async #tell(
+		plan: string,
+		run: PlanRun | undefined,
+		{ at, outcome, text }: Pick<PlanEnd, "outcome" | "text"> & { readonly at: number | undefined },
+	): Promise<void> {
+		const steps = Object.entries(run?.steps ?? {});
+		const failed = steps.flatMap(([id, { status }]) => (status === "failed" ? [id] : []));
+		const chain = run?.chain === undefined ? {} : { chain: run.chain };
+		await this.#options.deliver({ plan, ...chain, key: `${this.#log.wal.id}:${at}`, outcome, text, failed });
+		this.#untold.delete(plan);
+	}
+
+	get #names(): readonly string[] {
+		return this.#tools.map(({ name }) => name);
+	}
+
+	get #runs(): PlanRuns {
+		return this.#log.session.view.get(planRuns);
+	}
+
+	get #signal(): AbortSignal {
+		const { signal } = this.#options;
+		return signal ? AbortSignal.any([signal, this.#closing.signal]) : this.#closing.signal;
+	}
+
+	#known(plan: string): PlanRun {
+		return planIn(this.#runs, plan) ?? findKept(this.#runs, plan);
+	}
+
+	#stepsOf(run: PlanRun, plan: string): Promise<Decomposition> {
+		return keptOf(run, plan, this.#log.blobs);
+	}
+
+	#using(signal: AbortSignal): Using {
+		const { wal, session, results } = this.#log;
+		const { gate, whenInDoubt, observe, modelPolicy, clock, timers } = this.#options;
+		return stepPorts(session, {
+			...{ wal, signal, results, gate, modelPolicy, clock, timers },
+			...(whenInDoubt && { whenInDoubt }),
+			...(observe && { observe }),
+		});
+	}
+
+	#append(draft: Draft, plan: string): Appended {
+		return this.#log.session.log.append(draft, this.#scopeOf(plan));
+	}
+
+	#scopeOf(plan: string): Scope {
+		return { ...this.#log.session.scope, run: plan };
+	}
+}
+
+/** It is a part of the path of a lane. */
+const isPlanId = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
