@@ -18,6 +18,8 @@ const ANSWER_MS = 5;
 
 export interface Repetition {
 	readonly ms: number;
+	/** What the processor worked for it, in all threads: other work of the machine hardly changes that. */
+	readonly cpuMs: number;
 	/** The most memory of the process. */
 	readonly peakMiB: number;
 	/** What is left after a collection. */
@@ -68,15 +70,18 @@ export const jobs = {
 			const look = setInterval(() => (peak = Math.max(peak, process.memoryUsage.rss())), 10);
 			delay.reset();
 			delay.enable();
+			const before = process.cpuUsage();
 			const from = performance.now();
 			await Promise.all(Array.from({ length: plans }, (_, each) => open.start(`p${n}-${each}`, wide)));
 			await open.idle();
 			const ms = performance.now() - from;
+			const { user, system } = process.cpuUsage(before);
 			delay.disable();
 			clearInterval(look);
 			globalThis.gc?.();
 			found.push({
 				ms,
+				cpuMs: (user + system) / 1000,
 				peakMiB: peak / MIB,
 				heapMiB: process.memoryUsage().heapUsed / MIB,
 				p99Ms: delay.percentile(99) / 1e6,
