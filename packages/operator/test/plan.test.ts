@@ -256,3 +256,23 @@ test("a pause is taken back by going on: an undo says so", async () => {
 		`a pause is no move: plan ${plan} goes on with: plan resume ${plan}`,
 	);
 });
+
+test("one whose steps are lost is not run again from a step, or amended: it is discarded by a person, or not at all", async () => {
+	await told("plan pause", { id: plan });
+	await runtime.close();
+	await rm(join(root, "state", "state", "plans"), { recursive: true });
+	await open();
+	const { tip } = runtime.wal;
+	for (const refused of [
+		begun("plan resume", { id: plan, from: "b" }),
+		begun("plan retry", { id: plan, step: "b" }),
+		told("plan amend", { id: plan, drop: ["b"] }),
+	])
+		await expect(refused).rejects.toMatchObject({
+			code: "PLAN_LOST",
+			message: /are lost: .*Discard it, and ask anew$/,
+		});
+	expect(await linesOf("plan show", { id: plan })).toMatch(/^p\d+ {2}paused .*\nits steps are lost/);
+	expect(runtime.wal.tip).toBe(tip);
+	expect(await linesOf("plan discard", { id: plan })).toBe(`plan ${plan} is discarded`);
+});
