@@ -3,6 +3,7 @@ import { codeOf } from "@reyn/wal";
 import { reyn } from "./suggest.ts";
 
 const byErrorCode: Readonly<Record<string, () => string>> = {
+	PLAN_LOST: () => `give it up with: ${reyn`plan discard <id>`}`,
 	REPLAY_DIVERGENCE: () => `see what going on would do with: ${reyn`script resume <run> --explain`}`,
 	RUNTIME_SCRIPT_OTHER: () => `or start a run of its own with: ${reyn`script run <file>`}`,
 	RUNTIME_SCRIPT_PRUNED: () => `its text is kept: ${reyn`script save <run> <file>`}, then ${reyn`script run <file>`}`,

@@ -6,6 +6,8 @@ test.each([
 	["WAL_LOCKED", 4],
 	["WAL_CORRUPT", 5],
 	["WAL_UNSAFE", 5],
+	["PLAN_INVALID", 2],
+	["PLAN_LOST", 5],
 	["TIMETRAVEL_OUT_OF_RANGE", 3],
 	["OPERATOR_BAD_REF", 2],
 	["SOMETHING_ELSE", 1],

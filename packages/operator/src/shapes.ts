@@ -117,6 +117,9 @@ export const planShape = z.object({
 	size: seq,
 	calls: seq,
 	tokens: seq,
+	/** The model that it was begun with, and who waits for its answer. Absent: unknown, and nobody. */
+	model: z.string().exactOptional(),
+	chain: z.string().exactOptional(),
 	/** Of all that was paid for it, steps that are not over too. */
 	cost: costShape,
 });

@@ -77,7 +77,9 @@ async function told(name: string, raw: Readonly<Record<string, unknown>> = {}, d
 	const verb = verbOf(name);
 	if (verb.access === "work" || verb.access === "closed" || verb.access === "stream") throw new Error(name);
 	const told = await carryOut(verb, raw, desk, { dryRun });
-	documentSchema(verb).parse(JSON.parse(JSON.stringify(told.document)));
+	const document = JSON.parse(JSON.stringify(told.document));
+	// What is said is all published.
+	expect(documentSchema(verb).parse(document)).toEqual(document);
 	return told;
 }
 
@@ -174,7 +176,13 @@ test("a step that has failed is retried by name, and another is not: the refusal
 	await idle();
 	expect(events.findLast(({ type }) => type === "plan_end")).toMatchObject({ outcome: "completed", failed: ["b"] });
 	expect(await linesOf("plan list", { all: true })).toMatch(/completed {2}2\/3, 1 failed/);
-	expect(await linesOf("plan show", { id: plan })).toMatch(/^b {2}failed {2}.*read B: no key$/m);
+	expect(await linesOf("plan show", { id: plan })).toMatch(
+		/^b {2}failed {2}unknown {2}.*again with c: unknown {2}read B: no key$/m,
+	);
+	// What a call that got no answer has cost nobody knows.
+	expect(await previewed({ id: plan, from: "b" })).toMatch(
+		/^would run: b \(unknown\), c \(1,010 tokens\)\n.*\n.*: unknown$/,
+	);
 	await expect(begun("plan retry", { id: plan, step: "a" })).rejects.toMatchObject({
 		code: "OPERATOR_ARGS",
 		message: `step a of plan ${plan} is completed, and has not failed; what has not failed runs again with plan resume and --from. Failed: b`,
@@ -255,4 +263,39 @@ test("a pause is taken back by going on: an undo says so", async () => {
 	expect(await linesOf("undo", {}, true)).toContain(
 		`a pause is no move: plan ${plan} goes on with: plan resume ${plan}`,
 	);
+});
+
+test("one whose steps are lost is not run again from a step, or amended: it is discarded by a person, or not at all", async () => {
+	await told("plan pause", { id: plan });
+	await runtime.close();
+	await rm(join(root, "state", "state", "plans"), { recursive: true });
+	await open();
+	const { tip } = runtime.wal;
+	for (const refused of [
+		() => begun("plan resume", { id: plan, from: "b" }),
+		() => begun("plan retry", { id: plan, step: "b" }),
+		() => told("plan amend", { id: plan, drop: ["b"] }),
+	])
+		await expect(refused()).rejects.toMatchObject({
+			code: "PLAN_LOST",
+			message: /are lost: .*Discard it, and ask anew$/,
+		});
+	expect(await linesOf("plan show", { id: plan })).toMatch(/^p\d+ {2}paused .*\nits steps are lost/);
+	expect(runtime.wal.tip).toBe(tip);
+	expect(await linesOf("plan discard", { id: plan })).toBe(`plan ${plan} is discarded`);
+});
+
+test("one that a rewind went back into says so, and is told of with the rewind alone", async () => {
+	says = { b: () => "B is blue", c: () => "they differ" };
+	await runtime.close();
+	await open();
+	runtime.resume();
+	await idle();
+	const step = runtime.timeline.checkpoints().find(({ kind }) => kind === "plan_step");
+	await told("rewind", { ref: `${step?.seq}` });
+	expect(await linesOf("plan list")).toMatch(/^p\d+ {2}paused \(a rewind went back into it\) {2}1\/3/);
+	await vi.waitUntil(() => events.some(({ type }) => type === "moved"));
+	await runtime.close();
+	expect(events.filter((event) => event.type === "plan_end" && event.outcome === "paused")).toEqual([]);
+	await open();
 });

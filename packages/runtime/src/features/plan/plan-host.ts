@@ -453,7 +453,7 @@ const planScope = ({ scope }: Session, plan: string): Scope => ({ ...scope, run:
 
 function soundOf(read: ReadDecomposition, plan: string): Decomposition {
 	if (read.kind === "sound") return read.decomposition;
-	const text = `the steps of plan ${plan} are lost: ${read.why}. Discard it (plan discard ${plan}), and ask anew`;
+	const text = `the steps of plan ${plan} are lost: ${read.why}. Discard it, and ask anew`;
 	throw new PlanError("PLAN_LOST", text, { plan });
 }
 
