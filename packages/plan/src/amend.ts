@@ -2,7 +2,7 @@
 import { type Decomposition, parseDecomposition } from "./decomposition.ts";
 import { PlanError } from "./errors.ts";
 import type { PlanRun } from "./plan-runs.ts";
-import { stepOf } from "./step-status.ts";
+import { isSettled, stepOf } from "./step-status.ts";
 
 export interface PlanAmendment {
 	/** Steps as a proposal has them: one whose id the plan has takes the place of that step, another comes last in the list. */
@@ -26,12 +26,16 @@ export function amended(
 	const ids = before.steps.map(({ id }) => id);
 	const named = put.map((step) => (step as { id?: unknown } | null)?.id);
 	const touched = [...drop, ...named].filter((id): id is string => typeof id === "string");
+	// Its answer is there, or about to be.
+	const isOver = ids.every((id) => isSettled(stepOf(run, id)));
 	const problems = [
+		...(isOver ? ["all steps are over"] : []),
 		...(put.length + drop.length === 0 ? ["nothing is changed, added or dropped"] : []),
 		...drop.filter((id) => !ids.includes(id)).map((id) => `no step "${id}" to drop`),
 		...touched
 			.filter((id) => ids.includes(id) && !isPending(id))
 			.map((id) => `step "${id}" is ${stepOf(run, id).status}`),
+		...named.filter((id, at) => named.indexOf(id) !== at).map((id) => `step "${id}" is put twice`),
 		...drop.filter((id) => named.includes(id)).map((id) => `step "${id}" is both put and dropped`),
 	];
 	if (problems.length > 0) {

@@ -1,0 +1,141 @@
+/** Amending a plan: what may be changed, and a plan that is amended while its steps run. */
+import { expect, test } from "vitest";
+import { amended, type Decomposition, type PlanRun, planAmended, planPaused, planResumed } from "../src/index.ts";
+import { outbox, Process, planOf, scripted } from "./plan-process.ts";
+
+const steps = (statuses: Readonly<Record<string, "running" | "failed">>): PlanRun => ({
+	...{ goal: "Find out", started: 1, since: 1, decomposition: "", size: 2, status: "running" },
+	steps: Object.fromEntries(
+		Object.entries(statuses).map(([id, status]) => [
+			id,
+			status === "failed" ? { status, attempt: 0, reason: "no key" } : { status, attempt: 0 },
+		]),
+	),
+});
+
+const plan = planOf("s1", "s2 needs s1");
+const step = (id: string, ...depends_on: string[]) => ({ id, description: `Do ${id} anew`, depends_on });
+
+test("pending steps are changed in their place, new ones come last, and dropped ones are gone", () => {
+	const three = planOf("s1", "s2", "s3 needs s1 s2");
+	const put = [step("s3", "s1", "s4"), step("s4")];
+	const after = amended(steps({ s1: "running" }), three, { put, drop: ["s2"] }, []);
+	expect(after.steps.map(({ id, description, depends_on }) => [id, description, depends_on])).toEqual([
+		["s1", "Do s1", []],
+		["s3", "Do s3 anew", ["s1", "s4"]],
+		["s4", "Do s4 anew", []],
+	]);
+});
+
+test.each([
+	["a step under way", steps({ s1: "running" }), { put: [step("s1")] }, /step "s1" is running; these .*: s2$/],
+	["a step that is over", steps({ s1: "failed" }), { drop: ["s1"] }, /step "s1" is failed/],
+	["a step that is not there", steps({}), { drop: ["s9"] }, /no step "s9" to drop; these can be changed: s1, s2$/],
+	["a step put twice", steps({}), { put: [step("s1"), step("s1")] }, /step "s1" is put twice/],
+	["a step put and dropped", steps({}), { put: [step("s1")], drop: ["s1"] }, /"s1" is both put and dropped/],
+	["nothing", steps({}), {}, /nothing is changed, added or dropped/],
+	["a cycle", steps({}), { put: [step("s1", "s2")] }, /must not form a cycle/],
+	["a second end", steps({}), { put: [step("s3")] }, /exactly one step comes last/],
+	[
+		"a step behind all that are over, whose answer is about to be told",
+		steps({ s1: "failed", s2: "failed" }),
+		{ put: [step("s3", "s2")] },
+		/all steps are over; no step can be changed any more/,
+	],
+] as const)("%s is refused, with what can be changed", (_, run, amendment, why) => {
+	const error = expect.objectContaining({ code: "PLAN_INVALID", message: expect.stringMatching(why) });
+	expect(() => amended(run, plan, amendment, [])).toThrowError(error);
+});
+
+/** Executes a plan that gets other steps while one of its steps is asked. */
+async function amendedUnderWay(process: Process, before: Decomposition, after: Decomposition): Promise<string> {
+	let isAmended = false;
+	const model = scripted({
+		s2: async () => {
+			isAmended = true;
+			process.write(planAmended({ plan: "p1", steps: after.steps.length, decomposition: "amended" }));
+			return "s2 done";
+		},
+	});
+	const ports = { model, steps: async () => (isAmended ? after : before) };
+	return (await process.execute(before, ports)).text;
+}
+
+test("steps that a plan got under way are run, and counted one by one", async () => {
+	await using process = await Process.start();
+	const [before, after] = [
+		planOf("s1", "s2 needs s1", "s9 needs s2"),
+		planOf("s2 needs s1", "s1", "s3", "s8 needs s2 s3"),
+	];
+	expect(await amendedUnderWay(process, before, after)).toBe("s8 done");
+	const ends = process.progress.filter(({ change }) => change.status === "completed");
+	expect(ends.map(({ step, index, done, size }) => `${done}/${size} ${step} at ${index}`)).toEqual([
+		...["1/3 s1 at 1", "2/4 s2 at 1", "3/4 s3 at 3", "4/4 s8 at 4"],
+	]);
+});
+
+test("steps of which one runs while another gets new company are counted one by one", async () => {
+	await using process = await Process.start({ limits: { concurrency: 2 } });
+	const others = Promise.withResolvers<void>();
+	const [before, after] = [planOf("s1", "s2", "s9 needs s1 s2"), planOf("s1", "s2", "s3", "s9 needs s1 s2 s3")];
+	const model = scripted({
+		s1: async () => {
+			await others.promise;
+			return "s1 done";
+		},
+		s2: () => {
+			process.write(planAmended({ plan: "p1", steps: 4, decomposition: "amended" }));
+			return "s2 done";
+		},
+		s3: () => {
+			setTimeout(others.resolve, 5);
+			return "s3 done";
+		},
+	});
+	await process.execute(before, { model, steps: async () => after });
+	const ends = process.progress.filter(({ change }) => change.status === "completed");
+	expect(ends.map(({ step, done, size }) => `${step} ${done}/${size}`)).toEqual([
+		"s2 1/4",
+		"s3 2/4",
+		"s1 3/4",
+		"s9 4/4",
+	]);
+});
+
+test("a step that breaks while the new steps are read ends the run with its error, and none is left over", async () => {
+	const unhandled: unknown[] = [];
+	const hear = (error: unknown): void => void unhandled.push(error);
+	globalThis.process.on("unhandledRejection", hear);
+	await using process = await Process.start({ limits: { concurrency: 2 } });
+	const model = scripted({
+		s1: async () => {
+			process.write(planAmended({ plan: "p1", steps: 3, decomposition: "amended" }));
+			return "s1 done";
+		},
+		s2: () => new Promise((resolve) => setTimeout(resolve, 5, "s2 done")),
+	});
+	const reading = async (): Promise<Decomposition> => {
+		setTimeout(() => process.cancel("it is stopped"), 2);
+		await new Promise((resolve) => setTimeout(resolve, 20));
+		return planOf("s1", "s2", "s3 needs s1 s2");
+	};
+	const work = process.execute(planOf("s1", "s2", "s9 needs s1 s2"), { model, steps: reading });
+	await expect(work).rejects.toThrow("it is stopped");
+	globalThis.process.off("unhandledRejection", hear);
+	expect(unhandled).toEqual([]);
+});
+
+test("a plan that is paused when all its steps are over tells its answer when it is resumed, and not before", async () => {
+	await using process = await Process.start();
+	const last = async (): Promise<void> => {
+		process.write(planPaused({ plan: "p1", by: "person" }));
+		throw new Error("no room");
+	};
+	await expect(process.execute(plan, { deliver: last })).rejects.toThrow("no room");
+	await using next = await process.next();
+	await expect(next.execute(plan)).rejects.toMatchObject({ code: "PLAN_PAUSED" });
+	expect(next.view.get(outbox)).toEqual([]);
+	next.write(planResumed({ plan: "p1", by: "person" }));
+	await next.execute(plan);
+	expect(next.view.get(outbox)).toEqual([{ plan: "p1", text: "s2 done" }]);
+});
