@@ -115,7 +115,6 @@ export async function execute(
 	const running = new Map<string, Promise<void>>();
 	/** The steps that wait for somebody: the others go on. */
 	const held = new Map<string, unknown>();
-	let broken: { readonly error: unknown } | undefined;
 	let made: Made = { of: ports.run().decomposition, decomposition };
 	/** The steps as they are now. */
 	const current = async (): Promise<Made> => {
@@ -125,19 +124,15 @@ export async function execute(
 		}
 		return made;
 	};
-	const start = (step: PlanStep): void => {
-		const over = executeStep(plan, { made, current }, step, scope, ports)
+	const start = (step: PlanStep): Promise<void> =>
+		executeStep(plan, { made, current }, step, scope, ports)
 			.catch((error) => {
-				if (isReynError(error, "CALL_WAITING", "CALL_IN_DOUBT")) held.set(step.id, error);
-				// Kept, as nobody may wait for it now: the steps of an amended plan may be being read.
-				else broken ??= { error };
+				if (!isReynError(error, "CALL_WAITING", "CALL_IN_DOUBT")) throw error;
+				held.set(step.id, error);
 			})
 			.finally(() => running.delete(step.id));
-		running.set(step.id, over);
-	};
 	try {
 		for (;;) {
-			if (broken) throw broken.error;
 			const run = ports.run();
 			// Its steps would not be recorded as over any more, and be paid for without end.
 			if (!isInFlight(run)) throw new PlanError("PLAN_UNKNOWN", `plan ${plan} is ${run.status}`, { plan });
@@ -149,7 +144,7 @@ export async function execute(
 			if (run.status !== "paused")
 				for (const step of readySteps(run, made.decomposition)) {
 					if (running.size >= concurrency) break;
-					if (!running.has(step.id) && !held.has(step.id)) start(step);
+					if (!running.has(step.id) && !held.has(step.id)) running.set(step.id, start(step));
 				}
 			if (running.size === 0) throw run.status === "paused" ? paused(plan, run) : held.values().next().value;
 			await Promise.race(running.values());

@@ -102,29 +102,6 @@ test("steps of which one runs while another gets new company are counted one by 
 	]);
 });
 
-test("a step that breaks while the new steps are read ends the run with its error, and none is left over", async () => {
-	const unhandled: unknown[] = [];
-	const hear = (error: unknown): void => void unhandled.push(error);
-	globalThis.process.on("unhandledRejection", hear);
-	await using process = await Process.start({ limits: { concurrency: 2 } });
-	const model = scripted({
-		s1: async () => {
-			process.write(planAmended({ plan: "p1", steps: 3, decomposition: "amended" }));
-			return "s1 done";
-		},
-		s2: () => new Promise((resolve) => setTimeout(resolve, 5, "s2 done")),
-	});
-	const reading = async (): Promise<Decomposition> => {
-		setTimeout(() => process.cancel("it is stopped"), 2);
-		await new Promise((resolve) => setTimeout(resolve, 20));
-		return planOf("s1", "s2", "s3 needs s1 s2");
-	};
-	const work = process.execute(planOf("s1", "s2", "s9 needs s1 s2"), { model, steps: reading });
-	await expect(work).rejects.toThrow("it is stopped");
-	globalThis.process.off("unhandledRejection", hear);
-	expect(unhandled).toEqual([]);
-});
-
 test("a plan that is paused when all its steps are over tells its answer when it is resumed, and not before", async () => {
 	await using process = await Process.start();
 	const last = async (): Promise<void> => {

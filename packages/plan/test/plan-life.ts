@@ -1,7 +1,7 @@
 /** The life of a random plan: a person does things to it, processes die, and what the log then says is checked record by record. */
 import { JournalError } from "@reyn/journal";
 import { memorySnapshots } from "@reyn/snapshot";
-import { codeOf, type Draft, memoryBlobs, type WalRecord } from "@reyn/wal";
+import { type Appender, codeOf, type Draft, memoryBlobs, type WalRecord } from "@reyn/wal";
 import { expect } from "vitest";
 import { type Random, seeded } from "../../../tests/kit/seeded.ts";
 import {
@@ -281,6 +281,7 @@ export class PlanLife {
 		const { world } = this;
 		const run = () => this.#process.run();
 		return {
+			log: this.#log(),
 			results: this.#results,
 			steps: async () => this.#made.get(run().decomposition) as Decomposition,
 			atLimit: async (limit) => {
@@ -294,6 +295,23 @@ export class PlanLife {
 			deliver: async (text) => {
 				if (world.isTold) return;
 				await this.#process.append(told({ plan: "p1", text, since: run().since }), session).durable;
+			},
+		};
+	}
+
+	/** Now and then the disk is full: what is written in one turn of the event loop is there as a whole, or not. */
+	#log(): Appender {
+		let isFull: boolean | undefined;
+		return {
+			append: (draft, scope) => {
+				if (isFull === undefined)
+					setImmediate(() => {
+						isFull = undefined;
+					});
+				isFull ??= this.#random.chance(0.02);
+				if (!isFull) return this.#process.append(draft, scope);
+				this.#meet("full");
+				throw Object.assign(new Error("the disk is full"), { code: "WAL_FULL" });
 			},
 		};
 	}

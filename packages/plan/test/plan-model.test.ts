@@ -36,5 +36,5 @@ const all = [
 	...["extend", "fail", "pause", "later"].map((decision) => `limit, ${decision}`),
 	...["running", "paused", "finished"].map((status) => `from, ${status}`),
 	...["amend", "amend, drop", "amend, invalid", "amend, under way"],
-	...["pause", "discard", "killed", "stopped", "forgotten", "answered", "no answer"],
+	...["pause", "discard", "killed", "stopped", "forgotten", "full", "answered", "no answer"],
 ];

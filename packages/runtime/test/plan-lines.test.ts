@@ -12,7 +12,6 @@ import { type Random, SEED, seeded } from "../../../tests/kit/seeded.ts";
 import { pauseless } from "../../../tests/kit/timers.ts";
 import { sample } from "../../../tests/sample.ts";
 import { engineStore, mainSession, openRuntime, type Runtime } from "../src/index.ts";
-import { until } from "./project.ts";
 
 const RUNS = Number(process.env.REYN_RUNS ?? sample(10, 150));
 
@@ -139,7 +138,6 @@ class History {
 		}
 		expect(this.#run.status).toBe("completed");
 		this.#check();
-		// The newest answer in the conversation is that of the plan, unless a move of the plan alone has left another one there.
 		meet("answered");
 		await this.#runtime.close();
 	}
