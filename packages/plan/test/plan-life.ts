@@ -61,6 +61,8 @@ export class PlanLife {
 	readonly world: World;
 	readonly met: Met;
 	readonly #random: Random;
+	/** For when the disk is full. */
+	readonly #disk: Random;
 	readonly #made = new Map<string, Decomposition>();
 	readonly #results = memoryBlobs();
 	readonly #snapshots = memorySnapshots();
@@ -83,6 +85,7 @@ export class PlanLife {
 	constructor(seed: number, met: Met, cuts?: readonly number[]) {
 		const { decomposition, limits } = planOfSeed(seed);
 		this.#random = seeded(seed ^ 0x5eed);
+		this.#disk = seeded(seed ^ 0xd15c);
 		this.#made.set("", decomposition);
 		this.world = new World(seed, limits, this.#made);
 		this.met = met;
@@ -308,7 +311,7 @@ export class PlanLife {
 					setImmediate(() => {
 						isFull = undefined;
 					});
-				isFull ??= this.#random.chance(0.02);
+				isFull ??= !this.#cuts && this.#disk.chance(0.02);
 				if (!isFull) return this.#process.append(draft, scope);
 				this.#meet("full");
 				throw Object.assign(new Error("the disk is full"), { code: "WAL_FULL" });
