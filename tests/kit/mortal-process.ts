@@ -1,7 +1,16 @@
 /** A process over a real log that is killed at any append; another one goes on. What it works on, plans or skills, is for its package to say. */
 import { type Identity, journal, journalRecords, type Model, recall, type StepEvent } from "@reyn/journal";
 import { firstBelow, recordedIn } from "@reyn/journal/internal";
-import { type AnyProjection, memorySnapshots, restore, straightPath, type View } from "@reyn/snapshot";
+import {
+	type AnyProjection,
+	capture,
+	memorySnapshots,
+	restore,
+	type SnapshotStore,
+	type Sources,
+	straightPath,
+	type View,
+} from "@reyn/snapshot";
 import {
 	type AnyRecordKind,
 	type Appended,
@@ -22,6 +31,8 @@ export interface Life {
 	readonly appends?: number;
 	/** Is what was appended but not durable lost when it dies? Default: it just made it to the disk. */
 	readonly tailIsLost?: boolean;
+	/** Gets each record that it appends. */
+	readonly heard?: (record: WalRecord) => void;
 }
 
 export interface Work {
@@ -29,20 +40,26 @@ export interface Work {
 	readonly records: readonly AnyRecordKind[];
 	readonly projections: readonly AnyProjection[];
 	readonly clock?: Clock;
+	/** Over all lives, where the log is truncated. */
+	readonly snapshots?: SnapshotStore;
 }
 
 export interface Opened {
 	readonly disk: MortalEngine;
 	readonly wal: Wal;
 	readonly view: View;
+	readonly sources: Sources;
 }
 
 /** The log, and the session as it stands there. */
-export async function openMortal(disk: MortalEngine, { records, projections, clock }: Work): Promise<Opened> {
+export async function openMortal(
+	disk: MortalEngine,
+	{ records, projections, clock, snapshots = memorySnapshots() }: Work,
+): Promise<Opened> {
 	disk.revive();
 	const wal = await openWal(disk, { records: [...journalRecords, ...records], ...(clock && { clock }) });
-	const sources = { wal, snapshots: memorySnapshots(), projections: [journal, ...projections] };
-	return { disk, wal, view: await restore(sources, straightPath(wal.tip, session)) };
+	const sources = { wal, snapshots, projections: [journal, ...projections] };
+	return { disk, wal, sources, view: await restore(sources, straightPath(wal.tip, session)) };
 }
 
 export class MortalProcess implements Appender, AsyncDisposable {
@@ -51,13 +68,15 @@ export class MortalProcess implements Appender, AsyncDisposable {
 	readonly boundaries: string[] = [];
 	view: View;
 	protected readonly wal: Wal;
+	readonly #sources: Sources;
 	readonly #life: Life;
 	readonly #controller = new AbortController();
 	#left: number;
 
-	constructor({ disk, wal, view }: Opened, life: Life) {
+	constructor({ disk, wal, view, sources }: Opened, life: Life) {
 		this.disk = disk;
 		this.wal = wal;
+		this.#sources = sources;
 		this.view = view;
 		this.#life = life;
 		this.#left = life.appends ?? Number.POSITIVE_INFINITY;
@@ -75,7 +94,16 @@ export class MortalProcess implements Appender, AsyncDisposable {
 		if (--this.#left < 0) throw this.#die();
 		const appended = this.wal.append(draft, scope);
 		this.view = this.view.apply(appended.record);
+		this.#life.heard?.(appended.record);
 		return appended;
+	}
+
+	/** Takes all records away that the state stands for, which is stored. */
+	async forget(): Promise<void> {
+		// Reading waits for what is queued.
+		await this.records();
+		await capture(this.#sources, this.view);
+		await this.wal.truncate({ before: this.view.seq });
 	}
 
 	cancel(reason: string): void {

@@ -2,7 +2,7 @@
 import { type Decomposition, parseDecomposition } from "./decomposition.ts";
 import { PlanError } from "./errors.ts";
 import type { PlanRun } from "./plan-runs.ts";
-import { stepOf } from "./step-status.ts";
+import { isSettled, stepOf } from "./step-status.ts";
 
 export interface PlanAmendment {
 	/** Steps as a proposal has them: one whose id the plan has takes the place of that step, another comes last in the list. */
@@ -31,7 +31,10 @@ export function amended(
 	const described = Object.keys(describe);
 	const touched = [...drop, ...named, ...described].filter((id): id is string => typeof id === "string");
 	const twice = touched.filter((id, at) => touched.indexOf(id) !== at);
+	// Its answer is there, or about to be.
+	const isOver = ids.every((id) => isSettled(stepOf(run, id)));
 	const problems = [
+		...(isOver ? ["all steps are over"] : []),
 		...(touched.length + put.length === 0 ? ["nothing is changed, added or dropped"] : []),
 		...drop.filter((id) => !ids.includes(id)).map((id) => `no step "${id}" to drop`),
 		...described.filter((id) => !ids.includes(id)).map((id) => `no step "${id}" to describe`),

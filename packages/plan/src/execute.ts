@@ -127,8 +127,16 @@ export async function execute(
 	/** The steps that wait for somebody: the others go on. */
 	const held = new Map<string, unknown>();
 	let made: Made = { of: ports.run().decomposition, decomposition };
+	/** The steps as they are now. */
+	const current = async (): Promise<Made> => {
+		for (let of = ports.run().decomposition; of !== made.of; of = ports.run().decomposition) {
+			if (!ports.steps) throw new PlanError("PLAN_INVALID", "the plan was amended, and `steps` is not given");
+			made = { of, decomposition: await ports.steps() };
+		}
+		return made;
+	};
 	const start = (step: PlanStep): Promise<void> =>
-		executeStep(plan, made, step, scope, ports)
+		executeStep(plan, { made, current }, step, scope, ports)
 			.catch((error) => {
 				if (!isReynError(error, "CALL_WAITING", "CALL_IN_DOUBT")) throw error;
 				held.set(step.id, error);
@@ -140,11 +148,10 @@ export async function execute(
 			// Its steps would not be recorded as over any more, and be paid for without end.
 			if (!isInFlight(run)) throw new PlanError("PLAN_UNKNOWN", `plan ${plan} is ${run.status}`, { plan });
 			if (run.decomposition !== made.of) {
-				if (!ports.steps) throw new PlanError("PLAN_INVALID", "the plan was amended, and `steps` is not given");
-				made = { of: run.decomposition, decomposition: await ports.steps() };
+				await current();
 				continue;
 			}
-			if (isFinished(run, made.decomposition)) break;
+			if (isFinished(run, made.decomposition) && run.status !== "paused") break;
 			if (run.status !== "paused")
 				for (const step of readySteps(run, made.decomposition)) {
 					if (running.size >= concurrency) break;
@@ -178,17 +185,18 @@ export async function execute(
 
 async function executeStep(
 	plan: string,
-	{ of, decomposition }: Made,
+	{ made, current }: { readonly made: Made; current(): Promise<Made> },
 	step: PlanStep,
 	scope: Scope,
 	ports: PlanPorts,
 ): Promise<void> {
-	const { steps } = decomposition;
+	const { of, decomposition } = made;
+	let { steps } = decomposition;
 	// How many are over is counted when it is recorded: steps that end together are told one by one.
 	const lineOf = (change: PlanProgress["change"]): PlanProgress => ({
 		plan,
 		step: step.id,
-		index: steps.indexOf(step) + 1,
+		index: steps.findIndex(({ id }) => id === step.id) + 1,
 		size: steps.length,
 		done: steps.filter(({ id }) => isSettled(stepOf(ports.run(), id))).length,
 		description: cut(step.description),
@@ -207,6 +215,8 @@ async function executeStep(
 
 	const outcome = await tryStep({ plan, attempt: before.attempt, lane, decomposition, step, scope }, ports, report);
 	if (outcome.kind === "paused") return;
+	// The plan may have been amended meanwhile.
+	({ steps } = (await current()).decomposition);
 	const { cost } = outcome;
 	const [record, change] =
 		outcome.kind === "completed"

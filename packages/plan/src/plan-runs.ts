@@ -1,5 +1,5 @@
 /** A projection of plans: which there are in a session, and how far each step of them is. */
-import { laneClosed } from "@reyn/journal";
+import { laneClosed, laneFailed } from "@reyn/journal";
 import { spilledTextSchema } from "@reyn/journal/internal";
 import { defineProjection, entryAt, List } from "@reyn/snapshot";
 import type { WalRecord } from "@reyn/wal";
@@ -39,6 +39,8 @@ const stepRun = z.discriminatedUnion("status", [
 		at: z.number().optional(),
 		/** How often each of its limits was extended. */
 		extended: z.partialRecord(z.enum(limitKinds), z.int()).optional(),
+		/** How often the failure of its model was forgotten, so that it is asked anew: each follows an extension of `retries`. */
+		forgotten: z.int().optional(),
 	}),
 	z.object({
 		status: z.literal("completed"),
@@ -139,6 +141,12 @@ export const planRuns = defineProjection({
 					: before,
 			),
 		),
+		on(laneFailed, (state, { lane }, record) => {
+			const [, plan = "", step = "", attempt] = /^plan\/(.+)\/([^/]+)\/(\d+)$/.exec(lane) ?? [];
+			const before = entryAt(entryAt(state.live, plan)?.steps ?? {}, step);
+			if (before?.status !== "running" || before.attempt !== Number(attempt)) return state;
+			return withStep(state, plan, step, record, () => ({ ...before, forgotten: forgottenIn(before) + 1 }));
+		}),
 		// A new attempt has a lane of its own, so nothing of the old one is recalled.
 		on(planStepsReset, (state, { plan, steps }, record) =>
 			steps.reduce((next, step) => withStep(next, plan, step, record, again), reopened(state, plan)),
@@ -189,6 +197,9 @@ export const isInFlight = ({ status }: PlanRun): boolean => status === "running"
 /** How often a limit of a step was extended in its attempt. */
 export const extensionsOf = (step: StepRun, limit: LimitKind): number =>
 	step.status === "running" ? (step.extended?.[limit] ?? 0) : 0;
+
+/** How often the failure of its model was forgotten in a step's attempt. */
+export const forgottenIn = (step: StepRun): number => (step.status === "running" ? (step.forgotten ?? 0) : 0);
 
 /** States before the fifth had all plans by id; those that were over had no steps. */
 const fromFourth = (all: z.infer<typeof liveRuns>): unknown => ({

@@ -1,11 +1,11 @@
 /** The limits of one attempt of a step: asks at each what becomes of it, and records that it is extended. */
 import { laneFailed, type ModelReply } from "@reyn/journal";
 import { endedBy, reasonOf } from "@reyn/journal/internal";
-import { codeOf, type Draft, systemClock, systemTimers } from "@reyn/wal";
+import { codeOf, type Draft, type Scope, systemClock, systemTimers } from "@reyn/wal";
 import { PlanError } from "./errors.ts";
 import type { PlanPorts, StepLimit } from "./execute.ts";
 import { patiently } from "./patiently.ts";
-import { extensionsOf } from "./plan-runs.ts";
+import { extensionsOf, forgottenIn } from "./plan-runs.ts";
 import { type Cost, type LimitKind, planPaused, planStepExtended } from "./records.ts";
 import { stepOf } from "./step-status.ts";
 import type { StepTask } from "./try-step.ts";
@@ -80,10 +80,14 @@ export class StepLimits {
 			throw tooLate(this.#allowed("seconds", stepSeconds));
 		}
 		if (code !== "MODEL_UNAVAILABLE" || codeOf(error) !== code) throw error;
-		const { lane } = this.#task;
-		// A run that finds this record alone tries again, and is asked the same at the same place.
+		const { lane, scope } = this.#task;
 		const forgotten = laneFailed({ lane, ...endedBy(error) });
-		const of = { reason: message, before: [forgotten] };
+		// A crash has cut what follows the extension: nobody is asked again.
+		if (this.#extended("retries") > forgottenIn(stepOf(this.#ports.run(), this.#task.step.id))) {
+			await this.#record([forgotten], scope);
+			return true;
+		}
+		const of = { reason: message, after: [forgotten] };
 		if (await this.#isExtended("retries", this.#allowed("retries", retryLimit), retryLimit, of)) return true;
 		throw error;
 	}
@@ -101,11 +105,11 @@ export class StepLimits {
 		limit: LimitKind,
 		reached: number,
 		base: number,
-		{ reason, before = [] }: { readonly reason?: string; readonly before?: readonly Draft[] } = {},
+		{ reason, after = [] }: { readonly reason?: string; readonly after?: readonly Draft[] } = {},
 	): Promise<boolean> {
 		const { atLimit } = this.#ports;
 		if (!atLimit) return false;
-		const { plan, step, attempt, lane, scope } = this.#task;
+		const { plan, step, attempt, scope } = this.#task;
 		const asked: StepLimit = {
 			...{ plan, step: step.id, attempt, limit, reached, base, extended: this.#extended(limit) },
 			...(reason === undefined ? {} : { reason }),
@@ -114,20 +118,18 @@ export class StepLimits {
 		this.#ports.signal.throwIfAborted();
 		if (decided === "fail") return false;
 		const why = `step ${step.id} has come to its limit of ${limit}`;
-		const drafts = [
-			...before,
-			planStepExtended({ plan, step: step.id, limit }),
-			...(decided === "pause" ? [planPaused({ plan, why })] : []),
-		];
-		const { durable } = await patiently(
-			lane,
-			this.#ports,
-			() =>
-				drafts.map((draft) => this.#ports.log.append(draft, scope)).at(-1) as ReturnType<PlanPorts["log"]["append"]>,
-		);
-		await durable;
+		// Who cuts the end off leaves a plan that waits, and never one that goes on instead.
+		const waits = decided === "pause" ? [planPaused({ plan, why })] : [];
+		await this.#record([...waits, planStepExtended({ plan, step: step.id, limit }), ...after], scope);
 		if (decided === "pause") throw new Paused(why);
 		return true;
+	}
+
+	/** Records all of it, durably. */
+	async #record(drafts: readonly Draft[], scope: Scope): Promise<void> {
+		const { log } = this.#ports;
+		const write = () => drafts.map((draft) => log.append(draft, scope)).at(-1);
+		await (await patiently(this.#task.lane, this.#ports, write))?.durable;
 	}
 
 	/** The time in which somebody is asked is not that of the step. */

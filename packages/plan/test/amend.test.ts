@@ -47,3 +47,11 @@ test.each<[string, PlanAmendment, RegExp]>([
 		expect.objectContaining({ code: "PLAN_INVALID", message: expect.stringMatching(why) }),
 	);
 });
+
+test("an amendment of a plan whose answer is about to be told is refused", () => {
+	const failed = { status: "failed", attempt: 0, reason: "no key" } as const;
+	const over = { ...run, steps: { s1: failed, s2: failed, s3: failed } };
+	expect(() => amended(over, before, { put: [stepOf("s4", ["s3"])] }, [])).toThrow(
+		/all steps are over; no step can be changed any more/,
+	);
+});

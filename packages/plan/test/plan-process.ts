@@ -1,6 +1,6 @@
 /** A process that works on plans over a real log: it can be killed at any append, and another one goes on. */
 import type { Model, ModelPart, ModelRequest, Tool, ToolCall } from "@reyn/journal";
-import { defineProjection, entryAt } from "@reyn/snapshot";
+import { defineProjection, entryAt, type SnapshotStore } from "@reyn/snapshot";
 import { type Clock, type Draft, defineRecord, type Timers } from "@reyn/wal";
 import { type MortalEngine, mortalEngine } from "@reyn/wal/testing";
 import { z } from "zod";
@@ -23,12 +23,13 @@ import {
 
 export { session };
 
-/** What the user was told, as the fold knows it: how a caller makes `deliver` do its work once. */
-const told = defineRecord("told", z.object({ plan: z.string(), text: z.string() }));
-export const outbox = defineProjection<{ plan: string; text: string }[]>({
+/** What the user was told, as the fold knows it: how a caller makes `deliver` do its work once. `since`: what the answer is of. */
+const message = z.object({ plan: z.string(), text: z.string(), since: z.int().optional() });
+export const told = defineRecord("told", message);
+export const outbox = defineProjection<z.infer<typeof message>[]>({
 	name: "outbox",
 	version: 1,
-	schema: z.array(z.object({ plan: z.string(), text: z.string() })),
+	schema: z.array(message),
 	init: () => [],
 	handle: (on) => [on(told, (state, message) => [...state, message])],
 });
@@ -40,6 +41,8 @@ export interface ProcessOptions extends Life {
 	readonly limits?: Partial<PlanLimits>;
 	/** Over all lives: so a pause that a death cut goes on. */
 	readonly time?: PauselessTime;
+	/** Over all lives, where the log is truncated. */
+	readonly snapshots?: SnapshotStore;
 }
 
 /** Time that is over as soon as somebody waits for it. The limit of a model call is never reached. */
@@ -52,11 +55,15 @@ export class PauselessTime implements Clock, Timers {
 		return this.#now;
 	}
 
+	pass(ms: number): void {
+		this.#now += ms;
+	}
+
 	after(ms: number, run: () => void): () => void {
 		if (ms === 600_000) return () => {};
 		this.waits.push(ms);
 		const timer = setImmediate(() => {
-			this.#now += ms;
+			this.pass(ms);
 			run();
 		});
 		return () => clearImmediate(timer);
@@ -75,8 +82,9 @@ export class Process extends MortalProcess {
 	}
 
 	static async start(options: ProcessOptions = {}): Promise<Process> {
-		const { disk = mortalEngine(), time = new PauselessTime() } = options;
-		const work = { records: [told, ...planRecords], projections: [planRuns, outbox], clock: time };
+		const { disk = mortalEngine(), time = new PauselessTime(), snapshots } = options;
+		const kinds = { records: [told, ...planRecords], projections: [planRuns, outbox] };
+		const work = { ...kinds, clock: time, ...(snapshots && { snapshots }) };
 		return new Process(await openMortal(disk, work), { ...options, time });
 	}
 

@@ -147,3 +147,30 @@ test("a step that waits for an answer holds up those behind it, and no others", 
 	expect(["s1", "s2", "s3", "s4"].map(statusOf)).toEqual(["running", "completed", "completed", undefined]);
 	expect(await process.execute(split, { atLimit: async () => "extend" })).toEqual({ text: "s4 done", failed: [] });
 });
+
+test("an extension of retries that is cut off from what follows it is neither asked about again nor costs a try", async () => {
+	const [model, { asked, atLimit }] = [cases.retries?.model() as ReturnType<typeof scripted>, deciding("extend")];
+	const log: PlanPorts["log"] = {
+		append(draft, scope) {
+			const appended = process.append(draft, scope);
+			if (planStepExtended.is(appended.record)) process.cancel("it dies");
+			if (planStepExtended.is(appended.record)) throw new Error("it dies");
+			return appended;
+		},
+	};
+	const process = await Process.start({ model, limits: { retryLimit: 1 } });
+	await expect(process.execute(plan, { atLimit, log })).rejects.toThrow("it dies");
+	await using next = await process.next();
+	expect(await next.execute(plan, { atLimit })).toEqual({ text: "s2 done", failed: [] });
+	expect([asked.length, model.paid]).toEqual([1, ["s1/0", "s1/0", "s1/0", "s2/0"]]);
+});
+
+test("a pause at a limit that is cut off from the extension leaves a plan that waits", async () => {
+	const { model, limits } = cases.tokens as Case;
+	const far = model();
+	const whole = await Process.start({ model: far, tools: [tool("look")], limits });
+	await expect(whole.execute(plan, { atLimit: deciding("pause").atLimit })).rejects.toThrow();
+	const kinds = await whole.kinds();
+	expect(kinds.slice(-2)).toEqual(["plan_paused", "plan_step_extended"]);
+	await whole[Symbol.asyncDispose]();
+});

@@ -110,7 +110,7 @@ const ofPlan: readonly Defect[] = [
 		file: "plan-runs.ts",
 		from: "attempt: before.attempt + 1 }",
 		to: "attempt: before.attempt }",
-		tests: ["plan plan-runs"],
+		tests: ["plan plan-model"],
 	},
 	{
 		name: "close the lane of a step before its outcome is recorded",
@@ -140,8 +140,8 @@ const ofPlan: readonly Defect[] = [
 		name: "extend the retries of a step, and leave its failure as it is",
 		package: "plan",
 		file: "step-limits.ts",
-		from: "before: [forgotten] }",
-		to: "before: [] }",
+		from: "after: [forgotten] }",
+		to: "after: [] }",
 		tests: ["plan step-limits"],
 	},
 	{
@@ -159,6 +159,46 @@ const ofPlan: readonly Defect[] = [
 		from: "held.set(step.id, error);",
 		to: "throw error;",
 		tests: ["plan step-limits"],
+	},
+	{
+		name: "forget how often a limit was extended before",
+		package: "plan",
+		file: "plan-runs.ts",
+		from: "[limit]: extensionsOf(before, limit) + 1",
+		to: "[limit]: 1",
+		tests: ["plan plan-model"],
+	},
+	{
+		name: "ask again about retries whose extension a crash has cut off from what follows it",
+		package: "plan",
+		file: "step-limits.ts",
+		from: 'if (this.#extended("retries") > forgottenIn',
+		to: 'if (this.#extended("retries") < forgottenIn',
+		tests: ["plan step-limits"],
+	},
+	{
+		name: "run more steps at the same time than are allowed",
+		package: "plan",
+		file: "execute.ts",
+		from: "if (running.size >= concurrency) break;",
+		to: "if (running.size > concurrency) break;",
+		tests: ["plan plan-model"],
+	},
+	{
+		name: "amend a plan whose answer is about to be told",
+		package: "plan",
+		file: "amend.ts",
+		from: "isOver ? [",
+		to: "isOver && put.length === 0 ? [",
+		tests: ["plan amend.test"],
+	},
+	{
+		name: "run a step again, and not what rests on it",
+		package: "plan",
+		file: "decomposition.ts",
+		from: "for (let size = 0; size !== reached.size; ) {",
+		to: "for (let size = 0; size > reached.size; ) {",
+		tests: ["plan decomposition", "runtime plan-lines"],
 	},
 ];
 
@@ -233,6 +273,14 @@ const ofRewindModes: readonly Defect[] = [
 ];
 
 const ofRuntime: readonly Defect[] = [
+	{
+		name: "keep an amendment of a plan that is undone",
+		package: "runtime",
+		file: "features/plan/index.ts",
+		from: "[planStepsReset.kind]: byPerson, [planAmended.kind]: byPerson",
+		to: "[planStepsReset.kind]: byPerson",
+		tests: ["runtime plan-moves"],
+	},
 	{
 		name: "start a second plan for a turn",
 		package: "runtime",
