@@ -80,6 +80,8 @@ function eventLine(event: OneLineEvent): string | undefined {
 					return `${at} (retry ${change.retry}/${change.limit}: ${oneLine(change.reason, 60)})`;
 				case "completed":
 					return `${at} ✓ ${count(change.cost.calls, "call")}, ${change.cost.inputTokens + change.cost.outputTokens} tokens ${done}`;
+				case "again":
+					return `${at} runs again: ${oneLine(change.reason, 100)} ${done}`;
 				case "failed":
 					return `${at} ✗ ${oneLine(change.reason, 100)} ${done}`;
 			}

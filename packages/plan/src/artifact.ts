@@ -2,6 +2,7 @@
 import { type SpilledText, spilledResults } from "@reyn/journal";
 import { hashedTexts } from "@reyn/journal/internal";
 import type { BlobStore, Draft } from "@reyn/wal";
+import { z } from "zod";
 import { type Decomposition, decompositionSchema, MAX_BYTES, textOf } from "./decomposition.ts";
 import { type PlanRuns, plansOf } from "./plan-runs.ts";
 import { planAmended, planStarted, planStepCompleted } from "./records.ts";
@@ -38,9 +39,12 @@ export const spilledStepResults = {
 export const writeDecomposition = (decomposition: Decomposition, blobs: BlobStore): Promise<string> =>
 	hashedTexts.put(textOf(decomposition), blobs);
 
-/** Reads a decomposition; a missing or changed one is `lost`. @throws any other failure to read, which may pass */
+/** Reads a decomposition; a missing, changed or newer one is `lost`. @throws any other failure to read, which may pass */
 export async function readDecomposition(sha256: string, blobs: BlobStore): Promise<ReadDecomposition> {
 	const read = await hashedTexts.get(sha256, blobs, MAX_BYTES);
 	if (read.kind === "lost") return read;
-	return { kind: "sound", decomposition: decompositionSchema.parse(JSON.parse(read.text)) };
+	const parsed = decompositionSchema.safeParse(JSON.parse(read.text));
+	return parsed.success
+		? { kind: "sound", decomposition: parsed.data }
+		: { kind: "lost", why: `this version of Reyn cannot read them: ${z.prettifyError(parsed.error)}` };
 }

@@ -5,6 +5,7 @@ import { isReynError, type Scope } from "@reyn/wal";
 import { answerOf, type PlanResult } from "./answer.ts";
 import { type Decomposition, type PlanStep, terminalStep } from "./decomposition.ts";
 import { PlanError } from "./errors.ts";
+import { LostResult, LostResults } from "./lost-result.ts";
 import { patiently } from "./patiently.ts";
 import { isInFlight, type PlanRun } from "./plan-runs.ts";
 import {
@@ -93,7 +94,9 @@ export interface PlanProgress {
 		| { readonly status: "running" | "resumed" }
 		| { readonly status: "retrying"; readonly reason: string; readonly retry: number; readonly limit: number }
 		| { readonly status: "completed"; readonly cost: Cost }
-		| { readonly status: "failed"; readonly reason: string };
+		| { readonly status: "failed"; readonly reason: string }
+		/** It was over, and is not any more. */
+		| { readonly status: "again"; readonly reason: string };
 }
 
 /**
@@ -115,10 +118,13 @@ export async function execute(
 	const running = new Map<string, Promise<void>>();
 	/** The steps that wait for somebody: the others go on. */
 	const held = new Map<string, unknown>();
+	const lost = new LostResults(plan, scope, ports);
+	let answer: PlanResult;
 	let made: Made = { of: ports.run().decomposition, decomposition };
 	const start = (step: PlanStep): Promise<void> =>
 		executeStep(plan, made, step, scope, ports)
 			.catch((error) => {
+				if (error instanceof LostResult) return lost.runAgain(error);
 				if (!isReynError(error, "CALL_WAITING", "CALL_IN_DOUBT")) throw error;
 				held.set(step.id, error);
 			})
@@ -133,7 +139,16 @@ export async function execute(
 				made = { of: run.decomposition, decomposition: await ports.steps() };
 				continue;
 			}
-			if (isFinished(run, made.decomposition)) break;
+			if (isFinished(run, made.decomposition)) {
+				try {
+					answer = await answerOf(run, made.decomposition, ports.results);
+					break;
+				} catch (error) {
+					if (!(error instanceof LostResult)) throw error;
+					await lost.runAgain(error);
+					continue;
+				}
+			}
 			if (run.status !== "paused")
 				for (const step of readySteps(run, made.decomposition)) {
 					if (running.size >= concurrency) break;
@@ -146,9 +161,8 @@ export async function execute(
 		// Waits for all steps: nothing of the plan may write after this returns.
 		await Promise.allSettled(running.values());
 	}
-	const run = ports.run();
-	const { text, failed } = await answerOf(run, made.decomposition, ports.results);
-	const last = stepOf(run, terminalStep(made.decomposition).id);
+	const { text, failed } = answer;
+	const last = stepOf(ports.run(), terminalStep(made.decomposition).id);
 	const beside =
 		last.status === "completed"
 			? last.spilled

@@ -60,6 +60,16 @@ test.each<[how: string, change: (text: string) => string]>([
 	});
 });
 
+test("one that a newer version has written, which knows more of a step, is lost, and says so", async () => {
+	const text = JSON.stringify({ ...plan, steps: plan.steps.map((step) => ({ ...step, mood: "good" })) });
+	const hash = createHash("sha256").update(text).digest("hex");
+	await blobs.put(nameOf(hash), Buffer.from(text));
+	expect(await readDecomposition(hash, blobs)).toEqual({
+		kind: "lost",
+		why: expect.stringMatching(/^this version of Reyn cannot read them: .*"mood"/s),
+	});
+});
+
 test.each(["", "../../e", `../${"e".repeat(64)}`, "E".repeat(64), "e".repeat(63)])(
 	"a record that says %j in place of a hash names nothing",
 	async (hash) => {

@@ -10,6 +10,7 @@ import {
 	planStepCompleted,
 	planStepFailed,
 	planStepStarted,
+	planStepsReset,
 	readDecomposition,
 } from "@reyn/plan";
 import { stepOf } from "@reyn/plan/internal";
@@ -34,6 +35,12 @@ export async function tellPlan(record: WalRecord, context: TellContext): Promise
 	if (planStepFailed.is(record)) {
 		const { reason } = record.data;
 		return [await stepEvent(record, context, record.data, { status: "failed", reason })];
+	}
+	if (planStepsReset.is(record)) {
+		const { plan, steps, why: reason } = record.data;
+		// What a person has asked for is told by whom they have asked.
+		if (reason === undefined) return [];
+		return Promise.all(steps.map((step) => stepEvent(record, context, { plan, step }, { status: "again", reason })));
 	}
 	if (planCompleted.is(record)) {
 		const { plan } = record.data;
@@ -62,7 +69,8 @@ async function stepEvent(
 	const index = steps.findIndex(({ id }) => id === step) + 1;
 	const { description = "" } = steps[index - 1] ?? {};
 	const settled = run ? settledIn(run) : new Set<string>();
-	if (change.status !== "running") settled.add(step);
+	if (change.status === "again") settled.delete(step);
+	else if (change.status !== "running") settled.add(step);
 	return {
 		type: "plan_step",
 		scope: sessionOf(record.scope),
