@@ -26,8 +26,8 @@ const shown = [
 	/^\d\. /,
 	/^\$ reyn (run|resume|rewind|checkout|log)/,
 	/^ {2}plan p\d+ ▸ \d steps$/,
-	/^ {2}plan p\d+ ▸ s\d .*(✓ \d|where it was cut)/,
-	/^ {2}plan p\d+ ▸ s6 .* …$/,
+	/^ {2}plan p\d+ ▸ \d\/\d s\d .*(✓ \d|where it was cut)/,
+	/^ {2}plan p\d+ ▸ \d\/\d s6 .* …$/,
 	/^killed: /,
 	/^ {2}restored: /,
 	/^what died/,
@@ -39,7 +39,7 @@ const shown = [
 ];
 
 /** Lines in whose place no ellipsis stands: where they do is another place in each run, and the line that follows says as much. */
-const passedOver = /^ {2}plan p\d+ ▸ (s\d .* …$|\d steps \()/;
+const passedOver = /^ {2}plan p\d+ ▸ (\d\/\d s\d .* …$|\d steps \()/;
 
 /** The demo as it is, on a directory of its own. @param reyn what Node is told to start the command line with */
 export async function recordDemo(reyn: readonly string[]): Promise<readonly string[]> {
@@ -144,7 +144,8 @@ export function said(svg: string): string {
 		.replace(/\b[0-9a-f]{64}\b/g, "HASH")
 		.replace(/process \d+/g, "process N")
 		.replace(/#\d+/g, "#N")
-		.replace(/\(\d\/6 done\)/g, "(N/6 done)")
+		.replace(/▸ \d\/6/g, "▸ N/6")
+		.replace(/\d+(\.\d)? s, /g, "N s, ")
 		.replace(/\b(reset at|reyn (?:rewind|checkout)) \d+/g, "$1 N")
 		.replace(/\[b\d+\]/g, "[bN]")
 		.replace(/that takes \d+ records/g, "that takes N records")

@@ -220,7 +220,7 @@ describe.skipIf(typeof noTmux === "string")("on a terminal", () => {
 			expect.stringMatching(/^› ask something/),
 		]);
 		expect(screen.split(`› ${QUESTION.slice(0, 12)}`)).toHaveLength(2);
-		const steps = [...screen.replaceAll(/\n */g, " ").matchAll(/▸ (s\d) [^▸]*? ✓/g)].map(([, step]) => step);
+		const steps = [...screen.replaceAll(/\n */g, " ").matchAll(/▸ \d\/\d (s\d) [^▸]*? ✓/g)].map(([, step]) => step);
 		expect(new Set(steps).size).toBe(steps.length);
 	});
 

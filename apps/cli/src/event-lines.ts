@@ -1,5 +1,5 @@
 /** What a working runtime says, as lines for people or as JSON lines for scripts. */
-import { questionLines, scriptEventLines } from "@reyn/operator";
+import { outcomeText, questionLines, scriptEventLines, timeText, tokensText } from "@reyn/operator";
 import { asJson, asLine, oneLine } from "@reyn/operator/text";
 import type { BackgroundMessage, MeterReading, Restored, RuntimeEvent } from "@reyn/runtime";
 import { costBehind } from "./cost.ts";
@@ -41,6 +41,10 @@ export function printSpace(event: RuntimeEvent): void {
 export const stoppedLine = ({ wasFull }: Stopped, goOn: string): string =>
 	`stopped; what is unfinished is kept${wasFull ? ", and what found no space is done again" : ""}. Go on with: ${goOn}`;
 
+/** Has a plan stopped that goes on when a person resumes it by name? */
+export const isPaused = (event: RuntimeEvent): event is Extract<RuntimeEvent, { type: "plan_end" }> =>
+	event.type === "plan_end" && event.outcome === "paused";
+
 /** Has work ended that `resume` goes on with? */
 export const isUnfinished = (event: RuntimeEvent): event is Extract<RuntimeEvent, { outcome: unknown }> =>
 	(event.type === "turn_end" || event.type === "plan_end" || event.type === "skill_end") && event.outcome === "stopped";
@@ -49,16 +53,25 @@ export const isUnfinished = (event: RuntimeEvent): event is Extract<RuntimeEvent
 export function eventLines(event: RuntimeEvent, say: Suggest = reyn): readonly string[] {
 	if (event.type === "script") return scriptEventLines(event.event);
 	if (event.type === "question") return questionLines(event, say);
-	if (event.type !== "plan_started") return [eventLine(event) ?? []].flat();
-	const { plan, steps, finished } = event;
-	const resumed = finished > 0 ? ` (resumed: ${finished} of ${steps.length} steps are done and cost nothing)` : "";
-	return [
-		`plan ${plan} ▸ ${steps.length} steps${resumed}`,
-		...steps.map(({ id, description }) => `    ${id}  ${oneLine(description, 70)}`),
-	];
+	if (event.type === "plan_started") {
+		const { steps, finished } = event;
+		const resumed = finished > 0 ? ` (resumed: ${finished} of ${steps.length} steps are done and cost nothing)` : "";
+		return stepsLines(event, resumed);
+	}
+	if (event.type === "plan_amended") return stepsLines(event, " from here on");
+	if (!isPaused(event)) return [eventLine(event) ?? []].flat();
+	const { plan, reason = "" } = event;
+	return [`plan ${plan} is paused: ${oneLine(reason, 100)}; go on with: ${say`plan resume ${plan}`}`];
 }
 
-type OneLineEvent = Exclude<RuntimeEvent, { type: "script" | "plan_started" | "question" }>;
+type StepsEvent = Extract<RuntimeEvent, { type: "plan_started" | "plan_amended" }>;
+
+const stepsLines = ({ plan, steps }: StepsEvent, more: string): readonly string[] => [
+	`plan ${plan} ▸ ${steps.length} steps${more}`,
+	...steps.map(({ id, description }) => `    ${id}  ${oneLine(description, 70)}`),
+];
+
+type OneLineEvent = Exclude<RuntimeEvent, { type: "script" | "plan_started" | "plan_amended" | "question" }>;
 
 function eventLine(event: OneLineEvent): string | undefined {
 	switch (event.type) {
@@ -69,8 +82,7 @@ function eventLine(event: OneLineEvent): string | undefined {
 			return `✗ ${oneLine(event.text.replace(/^ERROR: /, ""), 110)}`;
 		case "plan_step": {
 			const { change } = event;
-			const at = `plan ${event.plan} ▸ ${event.step} ${oneLine(event.description, 60)}`;
-			const done = `(${event.done}/${event.size} done)`;
+			const at = `plan ${event.plan} ▸ ${event.done}/${event.size} ${event.step} ${oneLine(event.description, 60)}`;
 			switch (change.status) {
 				case "running":
 					return `${at} …`;
@@ -79,11 +91,11 @@ function eventLine(event: OneLineEvent): string | undefined {
 				case "retrying":
 					return `${at} (retry ${change.retry}/${change.limit}: ${oneLine(change.reason, 60)})`;
 				case "completed":
-					return `${at} ✓ ${count(change.cost.calls, "call")}, ${change.cost.inputTokens + change.cost.outputTokens} tokens ${done}`;
+					return `${at} ✓ ${spentText(change)}`;
 				case "again":
-					return `${at} runs again: ${oneLine(change.reason, 100)} ${done}`;
+					return `${at} runs again: ${oneLine(change.reason, 100)}`;
 				case "failed":
-					return `${at} ✗ ${oneLine(change.reason, 100)} ${done}`;
+					return `${at} ✗ ${oneLine(change.reason, 100)} (${spentText(change)})`;
 			}
 			break;
 		}
@@ -163,6 +175,18 @@ function eventLine(event: OneLineEvent): string | undefined {
 	return undefined;
 }
 
+/** What a step took: `12 s, 1,840 tokens`. */
+export const spentText = ({ took, cost }: Spent): string =>
+	[
+		...(took === undefined ? [] : [timeText(took)]),
+		cost ? tokensText(cost.inputTokens + cost.outputTokens) : "tokens unknown",
+	].join(", ");
+
+interface Spent {
+	readonly took?: number | undefined;
+	readonly cost?: { readonly inputTokens: number; readonly outputTokens: number } | undefined;
+}
+
 /** What waits for space. */
 const keeping = {
 	result: "its result",
@@ -199,9 +223,11 @@ export function restoredLines(
 	return [
 		...(torn ? [tornLine(torn)] : []),
 		...turns.map(({ text }) => `restored: an unanswered question: ${oneLine(text, 70)}`),
-		...plans.map(({ plan, status, finished, size, calls, tokens, goal }) => {
+		...plans.map(({ plan, status, why, finished, size, calls, tokens, goal }) => {
 			const then =
-				status === "paused" ? `paused; go on with ${command`plan resume ${plan}`}` : `${size - finished} to run`;
+				status === "paused"
+					? `${outcomeText({ status, why })}; go on with ${command`plan resume ${plan}`}`
+					: `${size - finished} to run`;
 			return `restored: plan ${plan}, ${finished} of ${size} steps done (${count(calls, "call")}, ${tokens} tokens, not paid again), ${then}: ${oneLine(goal, 60)}`;
 		}),
 		...runs.map(({ run, skill, phase, status }) => {

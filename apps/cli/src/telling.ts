@@ -1,6 +1,6 @@
 /** Says what work does, in the form that was asked for, and takes note of what its exit code is made of. */
 import type { BackgroundMessage, OpenQuestion, RuntimeEvent } from "@reyn/runtime";
-import { eventLines, isUnfinished, messageText, printSpace, type StreamLine } from "./event-lines.ts";
+import { eventLines, isPaused, isUnfinished, messageText, printSpace, type StreamLine } from "./event-lines.ts";
 import { exitCodes } from "./exit-codes.ts";
 import { err, out } from "./print.ts";
 
@@ -12,7 +12,10 @@ export class Telling {
 	readonly messages: { from: string; text: string }[] = [];
 	/** Why work is not over that `resume` goes on with, by the id of its turn, plan or run. */
 	readonly unfinished = new Map<string, string>();
-	#failedSteps = 0;
+	/** Why plans are paused, by their ids. */
+	readonly paused = new Map<string, string>();
+	/** The plans that ended with a step that failed. */
+	readonly #failed = new Set<string>();
 	#isCut = false;
 	#streaming = false;
 	/** Off a terminal a text is shown when it counts: what a model says before it breaks off is not, since it begins anew. */
@@ -30,8 +33,8 @@ export class Telling {
 	exitCodeWith(questions: readonly OpenQuestion[]): number {
 		const waits = (id: string): boolean => questions.some(({ from }) => from.id === id);
 		if (this.#isCut || !this.unfinished.keys().every(waits)) return exitCodes.failed;
-		if (this.unfinished.size > 0) return exitCodes.refused;
-		return this.#failedSteps > 0 ? exitCodes.stepsFailed : exitCodes.ok;
+		if (this.unfinished.size + this.paused.size > 0) return exitCodes.refused;
+		return this.#failed.size > 0 ? exitCodes.stepsFailed : exitCodes.ok;
 	}
 
 	say(lines: readonly string[]): void {
@@ -39,7 +42,6 @@ export class Telling {
 	}
 
 	event(event: RuntimeEvent): void {
-		if (event.type === "plan_end") this.#failedSteps += event.failed.length;
 		this.#note(event);
 		if (event.type === "turn_end" && event.outcome === "interrupted") this.#isCut = true;
 		if (this.#format === "stream-json") out.json(event satisfies StreamLine);
@@ -51,8 +53,11 @@ export class Telling {
 	#note(event: RuntimeEvent): void {
 		if (event.type !== "turn_end" && event.type !== "plan_end" && event.type !== "skill_end") return;
 		const id = event.type === "turn_end" ? String(event.turn) : event.type === "plan_end" ? event.plan : event.run;
-		if (isUnfinished(event)) this.unfinished.set(id, event.reason ?? "");
-		else this.unfinished.delete(id);
+		const { reason = "" } = event;
+		for (const ended of [this.unfinished, this.paused, this.#failed]) ended.delete(id);
+		if (event.type === "plan_end" && event.failed.length > 0) this.#failed.add(id);
+		if (isPaused(event)) this.paused.set(id, reason);
+		if (isUnfinished(event)) this.unfinished.set(id, reason);
 	}
 
 	#show(event: RuntimeEvent): void {

@@ -34,7 +34,7 @@ const elsewhere: readonly string[] = ["ask"];
 
 /** Of commands that have commands of their own, what is said of all. */
 const groups: Readonly<Record<string, { readonly summary: string; readonly more?: string }>> = {
-	plan: { summary: "plans that are in flight" },
+	plan: { summary: "plans: look at them, pause, resume, change, give up" },
 	skill: { summary: "skills that are in flight" },
 	script: {
 		summary: "scripts of agents: run, kill, edit, go on",
@@ -70,6 +70,7 @@ function addVerb(program: Command, verb: Verb, { globals, done }: Face): void {
 	if (explain) command.option("--explain", explain.summary);
 	if (verb.name === FOLLOWED) command.option("-f, --follow", "wait for more, until Ctrl-C");
 	if (verb.access === "write") addConfirming(command, verb);
+	if (verb.access === "work" && verb.preview) command.option("--dry-run", `${verb.preview.summary}, and nothing else`);
 	if (verb.access === "work") command.addOption(outputFormat()).addOption(modeOption()).addOption(answersOption());
 	command.addHelpText("after", `\nExample: ${reyn([`${verb.name} ${verb.example}`.trimEnd()])}`);
 	command.action(async (...all: unknown[]) => {
@@ -95,6 +96,10 @@ function addVerb(program: Command, verb: Verb, { globals, done }: Face): void {
 			const names = Object.keys(explain.params).flatMap((name) => [name, fileOption(name)]);
 			const raw = Object.fromEntries(names.flatMap((name) => (name in typed ? [[name, typed[name]]] : [])));
 			return done(await carryOutHere(explain, raw, { ...globals(), json: format !== "text" }, { yes: false }));
+		}
+		if (verb.access === "work" && verb.preview && dryRun) {
+			const { mode: _mode, answers: _answers, ...raw } = typed;
+			return done(await carryOutHere(verb.preview, raw, { ...globals(), json: format !== "text" }, { yes: false }));
 		}
 		if (verb.access === "work") return done(await workOn(verb, typed, globals(), format));
 		const kept = verb.name === "gc" ? await keptBy(typed, command, globals()) : typed;

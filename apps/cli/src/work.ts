@@ -78,10 +78,11 @@ export async function work({ globals, format, restore = true, unanswered, sessio
 			.conversation(session)
 			.items.toArray()
 			.findLast((item) => item.type === "reply");
-		const { unfinished, messages } = telling;
+		const { unfinished, paused, messages } = telling;
 		const left = unfinished.size > 0 ? { unfinished: [...unfinished.values()], goOn: reyn`resume` } : {};
+		const waits = paused.size > 0 ? { paused: [...paused].map(([plan, why]) => ({ plan, why })) } : {};
 		const asked = questions.length > 0 ? { questions } : {};
-		out.json({ reply: reply?.text ?? "", messages, tip, meter, exitCode, ...left, ...asked });
+		out.json({ reply: reply?.text ?? "", messages, tip, meter, exitCode, ...left, ...waits, ...asked });
 	} else telling.say([meterLine(meter)]);
 	return exitCode;
 }

@@ -35,7 +35,7 @@ const OWN = "home/reyn/config.yaml";
 test.each([
 	[
 		"plan:\n  concurency: 3",
-		/^reyn.yaml:2:3: plan.concurency: there is no such key; there are concurrency, step_max_iterations, retry_limit$/,
+		/^reyn.yaml:2:3: plan.concurency: there is no such key; there are concurrency, step_max_iterations, retry_limit, step_tokens, step_timeout_seconds$/,
 	],
 	["plans: {}", /^reyn.yaml:1:1: plans: there is no such key; there are model, model_settings, .*retention, events$/],
 	[
@@ -253,8 +253,12 @@ const keys: Readonly<Record<string, readonly [value: unknown, reached: (config: 
 	"plan.concurrency": [1, (config) => runtimeOptionsOf(config).limits, { concurrency: 1 }],
 	"plan.step_max_iterations": [2, (config) => runtimeOptionsOf(config).limits, { stepMaxIterations: 2 }],
 	"plan.retry_limit": [0, (config) => runtimeOptionsOf(config).limits, { retryLimit: 0 }],
+	"plan.step_tokens": [900, (config) => runtimeOptionsOf(config).limits, { stepTokens: 900 }],
+	"plan.step_timeout_seconds": [9, (config) => runtimeOptionsOf(config).limits, { stepSeconds: 9 }],
 	"plan_resume.default": ["discard", (config) => runtimeOptionsOf(config).planResume, "discard"],
 	"limits.turn_rounds": [9, (config) => runtimeOptionsOf(config).turnRounds, 9],
+	"limits.on_limit": ["extend", (config) => runtimeOptionsOf(config).onLimit, { unattended: "extend", times: 1 }],
+	"limits.auto_extend_times": [4, (config) => runtimeOptionsOf(config).onLimit, { unattended: "refuse", times: 4 }],
 	"skill_resume.default": [
 		"skip",
 		(config) => runtimeOptionsOf(config).skillResume,

@@ -33,7 +33,7 @@ test("a step of a plan that runs again by itself says why", () => {
 	const step = { plan: "p2", step: "s1", index: 1, size: 3, done: 1, description: "Look" };
 	const change = { status: "again", reason: "its result\nis lost" } as const;
 	expect(eventLines({ type: "plan_step", scope, ...step, change })).toEqual([
-		"plan p2 ▸ s1 Look runs again: its result is lost (1/3 done)",
+		"plan p2 ▸ 1/3 s1 Look runs again: its result is lost",
 	]);
 });
 

@@ -88,7 +88,7 @@ test("behind a slash a mode may stand without its name, a text is all that is le
 		["/rewind 1 sideways", 'takes no "sideways"'],
 		["/rewind 1 --modes both", "has no --modes"],
 		["/rewnd 1", "there is no /rewnd"],
-		["/plan discards p1", "/plan knows list, show, discard, resume"],
+		["/plan discards p1", "/plan knows list, show, pause, resume, retry, amend, discard"],
 		["/constructor", "there is no /constructor"],
 	] as const)
 		expect(() => readSlash(line), line).toThrow(

@@ -110,7 +110,10 @@ export const planShape = z.object({
 	plan: z.string(),
 	goal: z.string(),
 	status: z.string(),
+	/** Why it is paused, or was given up. Absent: it is not, or nobody has said why. */
+	why: z.string().exactOptional(),
 	finished: seq,
+	failed: seq,
 	size: seq,
 	calls: seq,
 	tokens: seq,
@@ -126,9 +129,33 @@ export const planStepShape = z.object({
 	/** The steps that run again where the plan is resumed from this one. */
 	again: texts,
 	status: z.enum(["pending", "running", "completed", "failed"]),
+	/** From 0. */
 	attempt: seq,
 	reason: z.string().exactOptional(),
-	/** What it cost. Absent: it is not over. */
+	/** The beginning of what it has found, a line. Absent: nothing, or it is lost. */
+	beginning: z.string().exactOptional(),
+	/** What its last attempt that is over took: so much it may take again. Absent: unknown. */
+	tokens: seq.exactOptional(),
+	/** What those of `again` took, all together. Absent: of one it is unknown. */
+	againTokens: seq.exactOptional(),
+	/** How long its attempt took, in milliseconds, with the time between processes. Absent: it is not over, or unknown. */
+	took: z.number().nonnegative().exactOptional(),
+});
+
+/** A step of a plan as it is proposed, and as an amendment has it. */
+export const proposedStepShape = z.looseObject({
+	id: z.string(),
+	description: z.string(),
+	tools: texts,
+	depends_on: texts,
+});
+
+/** As `ResumePreview` of `@reyn/runtime`. */
+export const resumePreviewShape = z.object({
+	plan: z.string(),
+	runs: list(z.object({ id: z.string(), tokens: seq.exactOptional() })),
+	stays: texts,
+	/** What all that run took last. Absent: of one it is unknown. */
 	tokens: seq.exactOptional(),
 });
 

@@ -9,6 +9,8 @@ export interface PlanAmendment {
 	readonly put?: readonly unknown[] | undefined;
 	/** Ids of steps to leave out. */
 	readonly drop?: readonly string[] | undefined;
+	/** Other descriptions of steps that stay as they are else, by id. */
+	readonly describe?: Readonly<Record<string, string>> | undefined;
 }
 
 /**
@@ -19,20 +21,23 @@ export interface PlanAmendment {
 export function amended(
 	run: PlanRun,
 	before: Decomposition,
-	{ put = [], drop = [] }: PlanAmendment,
+	{ put = [], drop = [], describe = {} }: PlanAmendment,
 	tools: readonly string[],
 ): Decomposition {
 	const isPending = (id: string): boolean => stepOf(run, id).status === "pending";
 	const ids = before.steps.map(({ id }) => id);
 	const named = put.map((step) => (step as { id?: unknown } | null)?.id);
-	const touched = [...drop, ...named].filter((id): id is string => typeof id === "string");
+	const described = Object.keys(describe);
+	const touched = [...drop, ...named, ...described].filter((id): id is string => typeof id === "string");
+	const twice = touched.filter((id, at) => touched.indexOf(id) !== at);
 	const problems = [
-		...(put.length + drop.length === 0 ? ["nothing is changed, added or dropped"] : []),
+		...(touched.length + put.length === 0 ? ["nothing is changed, added or dropped"] : []),
 		...drop.filter((id) => !ids.includes(id)).map((id) => `no step "${id}" to drop`),
+		...described.filter((id) => !ids.includes(id)).map((id) => `no step "${id}" to describe`),
 		...touched
 			.filter((id) => ids.includes(id) && !isPending(id))
 			.map((id) => `step "${id}" is ${stepOf(run, id).status}`),
-		...drop.filter((id) => named.includes(id)).map((id) => `step "${id}" is both put and dropped`),
+		...new Set(twice.map((id) => `step "${id}" is named twice`)),
 	];
 	if (problems.length > 0) {
 		const pending = ids.filter(isPending);
@@ -42,8 +47,11 @@ export function amended(
 			pending,
 		});
 	}
+	const other = new Map(Object.entries(describe));
 	const steps = [
-		...before.steps.filter(({ id }) => !drop.includes(id)).map((step) => put[named.indexOf(step.id)] ?? step),
+		...before.steps
+			.filter(({ id }) => !drop.includes(id))
+			.map((step) => put[named.indexOf(step.id)] ?? { ...step, description: other.get(step.id) ?? step.description }),
 		...put.filter((_, at) => !ids.includes(named[at] as string)),
 	];
 	return parseDecomposition({ ...before, steps }, [...tools, ...before.steps.flatMap((step) => step.tools)]);

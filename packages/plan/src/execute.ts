@@ -93,8 +93,14 @@ export interface PlanProgress {
 	readonly change:
 		| { readonly status: "running" | "resumed" }
 		| { readonly status: "retrying"; readonly reason: string; readonly retry: number; readonly limit: number }
-		| { readonly status: "completed"; readonly cost: Cost }
-		| { readonly status: "failed"; readonly reason: string }
+		/** `cost` until then; `took`: in milliseconds, with the time between processes. Absent: unknown. */
+		| { readonly status: "completed"; readonly cost: Cost; readonly took?: number }
+		| {
+				readonly status: "failed";
+				readonly reason: string;
+				readonly cost?: Cost;
+				readonly took?: number;
+		  }
 		/** It was over, and is not any more. */
 		| { readonly status: "again"; readonly reason: string };
 }
@@ -216,12 +222,13 @@ async function executeStep(
 			? [planStepCompleted({ plan, step: step.id, ...outcome.result, cost }), { status: "completed", cost } as const]
 			: [
 					planStepFailed({ plan, step: step.id, reason: outcome.reason, cost }),
-					{ status: "failed", reason: outcome.reason } as const,
+					{ status: "failed", reason: outcome.reason, cost } as const,
 				];
 	const [line, { durable }] = await patiently(lane, ports, () => {
 		ports.log.append(record, scope);
 		const closed = ports.log.append(laneClosed({ lane }), scope);
-		return [lineOf(change), closed] as const;
+		const { took } = stepOf(ports.run(), step.id) as { readonly took?: number };
+		return [lineOf({ ...change, ...(took !== undefined && { took }) }), closed] as const;
 	});
 	// Reported only when durable: a step that was reported as done is never paid for again.
 	await durable;
@@ -235,7 +242,7 @@ interface Made {
 	readonly decomposition: Decomposition;
 }
 
-const paused = (plan: string, { why = "a person has paused it" }: PlanRun): PlanError =>
+const paused = (plan: string, { why = "it was rewound into" }: PlanRun): PlanError =>
 	new PlanError("PLAN_PAUSED", `plan ${plan} is paused: ${why}; resume it, or discard it`, { plan });
 
 /** A text of 60 characters at most. What is told of it now is what the log gives back later: half a character is U+FFFD. */

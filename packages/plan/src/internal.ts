@@ -2,4 +2,4 @@
 export { defaultPlanLimits } from "./execute.ts";
 export { costOf } from "./operate.ts";
 export { isInFlight } from "./plan-runs.ts";
-export { stepOf } from "./step-status.ts";
+export { isSettled, stepOf } from "./step-status.ts";

@@ -73,7 +73,7 @@ const planRun = z.object({
 	/** How many steps it has. */
 	size: z.int(),
 	status: z.enum(["running", "paused", "completed", "aborted"]),
-	/** Why it is paused; absent: it is not, or nobody has said why. */
+	/** Why it is paused, or was given up; absent: it is not, or nobody has said why. */
 	why: z.string().optional(),
 	/** By step id; a step that never started is absent. */
 	steps: z.record(z.string(), stepRun),
@@ -156,7 +156,7 @@ export const planRuns = defineProjection({
 		on(planCompleted, (state, { plan }) => withPlan(state, plan, (run) => ({ ...running(run), status: "completed" }))),
 		on(planAborted, (state, { plan, reason, tell }, { seq }) =>
 			withPlan(state, plan, (run) => ({
-				...{ ...running(run), status: "aborted" },
+				...{ ...running(run), status: "aborted", why: reason },
 				ended: { seq, reason, ...(tell === undefined ? {} : { tell }) },
 			})),
 		),

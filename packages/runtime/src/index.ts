@@ -57,7 +57,7 @@ export {
 export type { Grant } from "./features/permission/grants.ts";
 export type { PermissionOptions, Permissions } from "./features/permission/permission-host.ts";
 export { permissionGranted, permissionRevoked } from "./features/permission/records.ts";
-export type { OnLimit, PlanResume, StepOfPlan } from "./features/plan/plan-host.ts";
+export type { AmendPreview, OnLimit, PlanResume, ResumePreview, StepOfPlan } from "./features/plan/plan-host.ts";
 export { questionAnswered, questionAsked } from "./features/question/records.ts";
 export type { ScriptQuestion } from "./features/script/questions.ts";
 export type { ScriptText } from "./features/script/script-files.ts";
@@ -111,7 +111,15 @@ export type { BlobArea, Gone, Store } from "./kernel/store.ts";
 export { kindsOf, type Work } from "./kernel/work.ts";
 export { redactSecrets } from "./redaction/redact-secrets.ts";
 export { withoutSecrets } from "./redaction/secret-values.ts";
-export { type Answered, type Confirmed, openRuntime, type Restored, Runtime, type RuntimeOptions } from "./runtime.ts";
+export {
+	type Answered,
+	type Confirmed,
+	openRuntime,
+	type PlanEntry,
+	type Restored,
+	Runtime,
+	type RuntimeOptions,
+} from "./runtime.ts";
 export type { ArtifactsGone, Collection } from "./stores/artifacts.ts";
 export { engineStore } from "./stores/engine.ts";
 export { type Layout, layoutOf } from "./stores/layout.ts";

@@ -45,7 +45,7 @@ import { type BuiltIn, builtIn } from "./features/index.ts";
 import type { PermissionMode } from "./features/permission/decide.ts";
 import type { PermissionOptions, Permissions } from "./features/permission/permission-host.ts";
 import { planWork } from "./features/plan/pieces.ts";
-import type { OnLimit, PlanResume, StepOfPlan } from "./features/plan/plan-host.ts";
+import type { AmendPreview, OnLimit, PlanResume, ResumePreview, StepOfPlan } from "./features/plan/plan-host.ts";
 import { SCRIPT } from "./features/script/pieces.ts";
 import type { Scripts, StartedScript } from "./features/script/scripts.ts";
 import { skillWork } from "./features/skill/pieces.ts";
@@ -171,14 +171,13 @@ export interface RuntimeOptions {
 	readonly trail?: { readonly keepDays?: number; readonly maxBytes?: number };
 }
 
-/** What is unfinished in a state. */
 /** A plan, and how far it has come. */
 export interface PlanEntry {
 	readonly scope: SessionScope;
 	readonly plan: string;
 	readonly goal: string;
 	readonly status: PlanRun["status"];
-	/** Why it is paused. Absent: it is not, or nobody has said why. */
+	/** Why it is paused, or was given up. Absent: it is not, or nobody has said why. */
 	readonly why?: string;
 	/** How many of the `size` steps are finished, and what their model calls cost: those are not paid for again. */
 	readonly finished: number;
@@ -193,6 +192,7 @@ export interface PlanEntry {
 	readonly chain?: string;
 }
 
+/** What is unfinished in a state. */
 export interface Restored {
 	readonly tip: Seq;
 	/** Bytes after the last sound record that were set aside. */
@@ -606,6 +606,20 @@ export class Runtime implements AsyncDisposable {
 			await this.timeline.ifStill(expect, planWork(session.scope, plan).scope, () => this.findPlan(plan));
 			await this.#kernel.hostOf(this.#builtIn.plan).discard(session, plan, "discarded by the user");
 		});
+	}
+
+	/**
+	 * What `resumePlan` would do: the steps that would run, and the tokens that each took last. Reads only.
+	 *
+	 * @throws PlanError as `resumePlan` does
+	 */
+	previewResume(plan: string, from?: string): Promise<ResumePreview> {
+		return this.#kernel.hostOf(this.#builtIn.plan).resuming(this.#ownerOfPlan(plan), plan, from);
+	}
+
+	/** The steps of a plan before and after `amendPlan`. Reads only. @throws PlanError as `amendPlan` does */
+	previewAmend(plan: string, amendment: PlanAmendment): Promise<AmendPreview> {
+		return this.#kernel.hostOf(this.#builtIn.plan).amending(this.#ownerOfPlan(plan), plan, amendment);
 	}
 
 	/** Stops a plan, which waits until it is resumed. @throws PlanError `PLAN_UNKNOWN`; TimetravelError `TIMETRAVEL_STALE` */

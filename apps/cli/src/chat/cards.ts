@@ -3,6 +3,7 @@
 import { questionLines } from "@reyn/operator";
 import { clean, oneLine } from "@reyn/operator/text";
 import type { OpenQuestion, Restored, RuntimeEvent, StepOfPlan } from "@reyn/runtime";
+import { spentText } from "../event-lines.ts";
 import { slash } from "../suggest.ts";
 import type { Paper } from "./markdown.ts";
 import { wrap } from "./text.ts";
@@ -86,6 +87,8 @@ export function toldPlans(plans: readonly PlanCard[], event: RuntimeEvent): read
 			const all = steps.map((step) => ({ ...step, status: "waits" as const, note: "" }));
 			return [...plans.filter((each) => each.plan !== plan), { plan, goal, done: finished, steps: all }];
 		}
+		case "plan_amended":
+			return plans.map((card) => (card.plan === event.plan ? withSteps(card, event.steps) : card));
 		case "plan_step":
 			return plans.map((card) => (card.plan === event.plan ? toldStep(card, event) : card));
 		case "plan_end":
@@ -97,6 +100,15 @@ export function toldPlans(plans: readonly PlanCard[], event: RuntimeEvent): read
 	}
 }
 
+/** What became of a step stays, whatever it is called now. */
+const withSteps = (card: PlanCard, steps: readonly Pick<Step, "id" | "description">[]): PlanCard => ({
+	...card,
+	steps: steps.map(({ id, description }) => ({
+		...(card.steps.find((each) => each.id === id) ?? { id, status: "waits", note: "" }),
+		description,
+	})),
+});
+
 function toldStep(card: PlanCard, { step, done, change }: Extract<RuntimeEvent, { type: "plan_step" }>): PlanCard {
 	const now = (): Pick<Step, "status" | "note"> => {
 		switch (change.status) {
@@ -107,7 +119,7 @@ function toldStep(card: PlanCard, { step, done, change }: Extract<RuntimeEvent, 
 			case "retrying":
 				return { status: "running", note: `retry ${change.retry} of ${change.limit}` };
 			case "completed":
-				return { status: "completed", note: `${change.cost.calls} calls` };
+				return { status: "completed", note: spentText(change) };
 			case "failed":
 				return { status: "failed", note: change.reason };
 			case "again":
@@ -120,7 +132,7 @@ function toldStep(card: PlanCard, { step, done, change }: Extract<RuntimeEvent, 
 
 /** A plan in flight as it is recorded, whoever was told of it; what is told of a step that runs is known to this process alone. */
 export function recordedPlan(
-	{ plan, goal, finished }: Pick<Restored["plans"][number], "plan" | "goal" | "finished">,
+	{ plan, goal, finished, failed }: Pick<Restored["plans"][number], "plan" | "goal" | "finished" | "failed">,
 	steps: readonly StepOfPlan[],
 	told: PlanCard | undefined,
 ): PlanCard {
@@ -131,7 +143,7 @@ export function recordedPlan(
 			case "running":
 				return { status: "running", note: told?.steps.find(({ id }) => id === step.id)?.note ?? "not in this process" };
 			case "completed":
-				return { status: "completed", note: `${step.cost.calls} calls` };
+				return { status: "completed", note: spentText(step) };
 			case "failed":
 				return { status: "failed", note: step.reason };
 		}
@@ -139,7 +151,7 @@ export function recordedPlan(
 	return {
 		plan,
 		goal,
-		done: finished,
+		done: finished + failed,
 		steps: steps.map((step) => ({ id: step.id, description: step.description, ...how(step) })),
 	};
 }
@@ -185,4 +197,4 @@ export function errorLine(event: RuntimeEvent): string | undefined {
 }
 
 const failedLine = (plan: string, step: string, reason: string): string =>
-	`✗ step ${step} of plan ${plan} failed: ${oneLine(reason, 100)} · ${slash`plan resume ${plan} --from ${step}`}`;
+	`✗ step ${step} of plan ${plan} failed: ${oneLine(reason, 100)} · ${slash`plan retry ${plan} ${step}`}`;

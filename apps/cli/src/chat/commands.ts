@@ -7,12 +7,14 @@ import {
 	carryOut,
 	type Desk,
 	givenFor,
+	outcomeText,
 	type ReadVerb,
 	scopeText,
 	scriptEndLines,
 	scriptResultText,
 	type Verb,
 	verbs,
+	type WorkVerb,
 } from "@reyn/operator";
 import { oneLine } from "@reyn/operator/text";
 import {
@@ -144,6 +146,7 @@ async function carry(line: string, at: At): Promise<void> {
 	const typed = await readTyped(verb, said);
 	const raw = verb.params.session ? { session: scopeText(scope), ...typed } : typed;
 	if (verb.access === "work") {
+		if (dryRun) return preview(verb, raw, at);
 		const given = givenFor(verb, raw);
 		// Whoever talks may ask whether anything is unfinished: that nothing is, is an answer.
 		if (verb.name !== "resume") await verb.check?.(runtime, given);
@@ -159,6 +162,13 @@ async function carry(line: string, at: At): Promise<void> {
 		}
 		mode = desk.otherMode;
 	}
+}
+
+/** @throws CliError `CLI_USAGE` where there is none */
+async function preview({ name, preview }: WorkVerb, raw: Slashed["raw"], { runtime, face }: At): Promise<void> {
+	if (!preview) throw new CliError("CLI_USAGE", `/${name} has no --dry-run`);
+	const given = givenFor(preview, raw);
+	face.say(preview.lines(await preview.read(runtime, given), slash, given));
 }
 
 function drawnDiff(diff: ReadVerb, raw: Slashed["raw"], found: unknown): Promise<readonly Line[]> {
@@ -319,9 +329,9 @@ async function exportTalk({ runtime, face, scope }: At, file: string): Promise<v
 
 async function plans({ runtime, face, plans }: At): Promise<void> {
 	const cards = await recordedPlans(runtime, plans());
-	const lines = runtime.restored().plans.flatMap(({ plan, status, finished, size, goal }) => {
+	const lines = runtime.restored().plans.flatMap(({ plan, status, why, finished, size, goal }) => {
 		const card = cards.find((each) => each.plan === plan);
-		const head = `${plan}  ${status}  ${finished}/${size}  ${oneLine(goal, 70)}`;
+		const head = `${plan}  ${outcomeText({ status, why })}  ${finished}/${size}  ${oneLine(goal, 70)}`;
 		return [head, ...(card ? planLines(card).slice(1) : [])];
 	});
 	face.say(lines.length > 0 ? lines : ["no plan is in flight"]);

@@ -105,8 +105,10 @@ const TEMPLATE = `# What holds for this directory; "reyn config print" shows all
 #   concurrency: 3
 #   step_max_iterations: 5
 #   retry_limit: 3
+#   step_tokens: 200000     # and step_timeout_seconds: at a limit of a step you are asked
 # limits:
 #   turn_rounds: 50
+#   on_limit: refuse        # or extend, auto_extend_times times, where nobody can be asked
 # plan_resume:
 #   default: retry_pending  # or discard
 # in_doubt:

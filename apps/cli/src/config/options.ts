@@ -2,7 +2,7 @@
 import type { AiSdkSettings } from "@reyn/ai-sdk";
 import type { Prices } from "@reyn/journal";
 import type { BudgetOptions, PermissionMode, PermissionOptions, PermissionRule, RuntimeOptions } from "@reyn/runtime";
-import type { Config } from "./schema.ts";
+import { type Config, defaults } from "./schema.ts";
 
 export function runtimeOptionsOf({
 	model_policy: policy = {},
@@ -16,7 +16,16 @@ export function runtimeOptionsOf({
 	events = {},
 }: Config): Pick<
 	RuntimeOptions,
-	"limits" | "modelPolicy" | "planResume" | "skillResume" | "inDoubt" | "isolate" | "images" | "turnRounds" | "trail"
+	| "limits"
+	| "onLimit"
+	| "modelPolicy"
+	| "planResume"
+	| "skillResume"
+	| "inDoubt"
+	| "isolate"
+	| "images"
+	| "turnRounds"
+	| "trail"
 > {
 	const { tries, timeout_seconds: seconds } = policy;
 	return {
@@ -28,6 +37,14 @@ export function runtimeOptionsOf({
 			concurrency: plan.concurrency,
 			stepMaxIterations: plan.step_max_iterations,
 			retryLimit: plan.retry_limit,
+			stepTokens: plan.step_tokens,
+			stepSeconds: plan.step_timeout_seconds,
+		}),
+		...((limits.on_limit !== undefined || limits.auto_extend_times !== undefined) && {
+			onLimit: {
+				unattended: limits.on_limit ?? defaults.limits.on_limit,
+				times: limits.auto_extend_times ?? defaults.limits.auto_extend_times,
+			},
 		}),
 		...(skills && { skillResume: { default: skills.default ?? "retry", per_skill: skills.per_skill ?? {} } }),
 		inDoubt: said({ default: inDoubt.default, tools: inDoubt.per_tool }),

@@ -104,6 +104,10 @@ export const configSchema = shape(
 				concurrency: count(64).describe("steps at a time"),
 				step_max_iterations: count(1000).describe("model calls of one step"),
 				retry_limit: z.int().nonnegative().max(100).describe("tries of a model call behind the first"),
+				step_tokens: count(1e12).describe("tokens of one step; absent: as many as it takes"),
+				step_timeout_seconds: count(86_400).describe(
+					"for how long a step may work in one process; absent: as long as it takes",
+				),
 			},
 			"plans",
 		),
@@ -122,6 +126,12 @@ export const configSchema = shape(
 				turn_rounds: count(1000).describe(
 					"rounds of model and tools in a turn, before you are asked whether it goes on",
 				),
+				on_limit: z
+					.enum(["refuse", "extend"])
+					.describe(
+						"a step of a plan at one of its limits where nobody can be asked: refuse fails it, extend gives it as much again",
+					),
+				auto_extend_times: count(100).describe("how often each limit of a step is extended so"),
 			},
 			"when you are asked whether work goes on",
 		),
@@ -203,6 +213,7 @@ export const defaults = {
 	model_policy: { tries: 6, timeout_seconds: 600 },
 	plan: { concurrency: 3, step_max_iterations: 5, retry_limit: 3 },
 	plan_resume: { default: "retry_pending" },
+	limits: { on_limit: "refuse", auto_extend_times: 1 },
 	skill_resume: { default: "retry" },
 	in_doubt: { default: "retry" },
 	scripts: { isolate: false },

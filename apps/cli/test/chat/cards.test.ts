@@ -12,7 +12,7 @@ const recorded: readonly StepOfPlan[] = [
 	{ id: "s3", needs: [], again: [], description: "find tests", status: "running", attempt },
 	{ id: "s4", needs: [], again: [], description: "compare", status: "pending", attempt },
 ];
-const plan = { plan: "p2", goal: "compare four parsers", finished: 2 };
+const plan = { plan: "p2", goal: "compare four parsers", finished: 1, failed: 1 };
 
 /** What the process knows that was told as it happened. */
 function told(): PlanCard {
@@ -34,7 +34,7 @@ function told(): PlanCard {
 test("a plan has all of its steps where nobody was told of them, and says more where somebody was", () => {
 	expect(planLines(recordedPlan(plan, recorded, undefined))).toEqual([
 		"compare four parsers   2/4",
-		"✓ s1  list files  (completed, 2 calls)",
+		"✓ s1  list files  (completed, 11 tokens)",
 		"✗ s2  read the scanner  (failed, HTTP 500)",
 		"▸ s3  find tests  (running, not in this process)",
 		"· s4  compare  (waits)",
@@ -51,7 +51,7 @@ test("what failed and what was asked is said again at the next start, with what 
 		},
 	];
 	expect(waitingLines([recordedPlan(plan, recorded, undefined)], questions)).toEqual([
-		"✗ step s2 of plan p2 failed: HTTP 500 · /plan resume p2 --from s2",
+		"✗ step s2 of plan p2 failed: HTTP 500 · /plan retry p2 s2",
 		"? #7 script r2 asks: Which release?",
 		'  answer with: /answer 7 "…"',
 		"? #9 turn 8 asks: write a?",

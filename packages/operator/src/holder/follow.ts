@@ -100,6 +100,7 @@ class OpenWork {
 			case "plan_started":
 				if (this.#isTurnIn(event.scope)) this.add(event.plan);
 				return this.has(event.plan);
+			case "plan_amended":
 			case "plan_step":
 				return this.has(event.plan);
 			case "plan_end":

@@ -11,7 +11,7 @@ import { interrupt } from "./interrupt.ts";
 import { label, labels } from "./label.ts";
 import { log } from "./log.ts";
 import { permissions, revoke } from "./permission.ts";
-import { planDiscard, planList, planResume, planShow } from "./plan.ts";
+import { planAmend, planDiscard, planList, planPause, planResume, planRetry, planShow } from "./plan.ts";
 import { answer, questions } from "./question.ts";
 import { records } from "./records.ts";
 import { resume } from "./resume.ts";
@@ -28,6 +28,18 @@ import { walStats, walVerify } from "./wal.ts";
 export const verbs: readonly Verb[] = [
 	...[ask, interrupt, questions, answer, permissions, revoke, resume, status, spend, sessions, transcript, search],
 	...[log, records, events, show, diff, files, rewind, checkout, undo, redo, label, labels, branches, gc],
-	...[planList, planShow, planDiscard, planResume, skillList, skillRun, skillDiscard, skillResume],
+	...[
+		planList,
+		planShow,
+		planPause,
+		planResume,
+		planRetry,
+		planAmend,
+		planDiscard,
+		skillList,
+		skillRun,
+		skillDiscard,
+		skillResume,
+	],
 	...[scriptRun, scriptResume, scriptExplain, scriptList, scriptShow, scriptVerify, walVerify, walStats],
 ];

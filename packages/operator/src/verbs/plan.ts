@@ -1,86 +1,246 @@
-/** `plan list | show | discard | resume`: plans that are in flight. */
-import { costInWords } from "@reyn/journal";
-import { planAborted } from "@reyn/plan";
-import type { Runtime, StepOfPlan } from "@reyn/runtime";
+/** `plan list | show | pause | resume | retry | amend | discard`: plans, in flight and over. */
+import { planAborted, planAmended, planPaused } from "@reyn/plan";
+import type { PlanEntry, Runtime, StepOfPlan } from "@reyn/runtime";
 import { z } from "zod";
 import { OperatorError } from "../errors.ts";
-import { option, word } from "../param.ts";
-import { list, planShape, planStepShape, seq, texts } from "../shapes.ts";
+import { planLines, stepLine, tokensText } from "../lines/plan.ts";
+import { flag, option, type Param, word } from "../param.ts";
+import { list, planShape, planStepShape, proposedStepShape, resumePreviewShape, seq, texts } from "../shapes.ts";
 import { oneLine } from "../text.ts";
 import { readVerb, workVerb, writeVerb } from "../verb.ts";
 
-const id = word("id", "the id of a plan in flight, as plan list has them", z.string());
+const id = word("id", "the id of a plan, as plan list has them", z.string());
 
 export const planList = readVerb({
 	name: "plan list",
-	summary: "plans that are in flight",
-	params: {},
-	example: "",
+	summary: "plans that are in flight, and with --all those that are over",
+	params: { all: flag("those that are over too: finished and discarded", z.boolean().default(false)) },
+	example: "--all",
 	result: list(planShape),
-	read: (runtime) => Promise.all(runtime.restored().plans.map((each) => withCost(runtime, each))),
-	lines: (found) => (found.length > 0 ? planLines(found) : ["no plan is in flight"]),
+	read: (runtime, { all }) =>
+		Promise.all((all ? runtime.plans() : runtime.restored().plans).map((each) => withCost(runtime, each))),
+	lines: (found, _say, { all }) => {
+		if (found.length > 0) return planLines(found);
+		return [all ? "there is no plan" : "no plan is in flight"];
+	},
 });
 
-export const planLines = (all: readonly z.infer<typeof planShape>[]): readonly string[] =>
-	all.map(
-		({ plan, status, finished, size, cost, goal }) =>
-			`${plan}  ${status}  ${finished}/${size}${costText(cost)}  ${oneLine(goal, 70)}`,
-	);
-
-type Plan = Omit<z.infer<typeof planShape>, "cost">;
-
 /** With all that was paid for it, of steps that are not over too. */
-export const withCost = async (runtime: Runtime, plan: Plan): Promise<z.infer<typeof planShape>> => ({
+export const withCost = async (runtime: Runtime, plan: PlanEntry): Promise<z.infer<typeof planShape>> => ({
 	...plan,
 	cost: (await runtime.spentOn(plan.scope, `plan/${plan.plan}`)).cost,
 });
 
-/** Of what costs nothing, nothing. */
-const costText = (cost: z.infer<typeof planShape>["cost"]): string =>
-	cost.usd === "0" && cost.unknown === 0 ? "" : `, ${costInWords(cost)}`;
-
 export const planShow = readVerb({
 	name: "plan show",
-	summary: "the steps of a plan in flight: what each waits for, what became of it, and what it cost",
+	summary: "the steps of a plan: what each waits for, found and cost, and what it would cost again",
 	params: { id },
 	example: "p12",
 	result: planShape.extend({ steps: list(planStepShape) }),
 	async read(runtime, { id }) {
 		const steps = await runtime.planSteps(id);
-		const found = runtime.restored().plans.find(({ plan }) => plan === id);
-		// It may have ended while they were read.
-		if (!found) throw new OperatorError("OPERATOR_NOT_FOUND", `plan ${id} is over: its answer is in the conversation`);
-		return { ...(await withCost(runtime, found)), steps: steps.map(stepOf) };
+		const found = runtime.plans().find(({ plan }) => plan === id);
+		// A rewind may have taken it away while they were read.
+		if (!found) throw new OperatorError("OPERATOR_NOT_FOUND", `plan ${id} is not on this line of history any more`);
+		return { ...(await withCost(runtime, found)), steps: steps.map((step) => stepOf(step, steps)) };
 	},
-	lines: ({ plan, status, goal, finished, size, tokens, cost, steps }) => [
-		`${plan}  ${status}  ${finished}/${size}, ${tokens} tokens${costText(cost)}  ${oneLine(goal, 70)}`,
-		...(steps.length === 0 ? ["its steps are lost: the file that had them is gone or changed"] : []),
-		...steps.map(({ id, status, attempt, needs, description, reason, tokens }) =>
-			[
-				`${id}  ${status}${attempt > 1 ? `, try ${attempt}` : ""}`,
-				...(needs.length > 0 ? [`after ${needs.join(", ")}`] : []),
-				...(tokens === undefined ? [] : [`${tokens} tokens`]),
-				oneLine(reason === undefined ? description : `${description}: ${reason}`, 70),
-			].join("  "),
-		),
-	],
+	lines({ steps, ...plan }) {
+		const lost = "its steps are lost: the file that had them is gone or changed";
+		return [...planLines([plan], `, ${plan.tokens} tokens`), ...(steps.length > 0 ? steps.map(stepLine) : [lost])];
+	},
 });
 
-/** A step without what it has found, which is a text of any size. */
-function stepOf({
-	id,
-	description,
-	needs,
-	again,
-	status,
-	attempt,
-	...step
-}: StepOfPlan): z.infer<typeof planStepShape> {
+/** A step without the whole of what it has found, which is a text of any size. */
+function stepOf(step: StepOfPlan, all: readonly StepOfPlan[]): z.infer<typeof planStepShape> {
+	const { id, description, needs, again, status, attempt, beginning } = step;
+	const tokens = tokensOf(step);
+	const againTokens = sumOf(all.filter((each) => again.includes(each.id)).map(tokensOf));
 	return {
 		...{ id, description, needs, again, status, attempt },
 		...("reason" in step && { reason: step.reason }),
-		...("cost" in step && step.cost && { tokens: step.cost.inputTokens + step.cost.outputTokens }),
+		...(beginning !== undefined && { beginning }),
+		...(tokens !== undefined && { tokens }),
+		...(againTokens !== undefined && { againTokens }),
+		...("took" in step && step.took !== undefined && { took: step.took }),
 	};
+}
+
+const tokensOf = (step: StepOfPlan): number | undefined =>
+	"cost" in step && step.cost ? step.cost.inputTokens + step.cost.outputTokens : undefined;
+
+/** Undefined: one of them is unknown. */
+const sumOf = (all: readonly (number | undefined)[]): number | undefined =>
+	all.reduce<number | undefined>((sum, each) => (sum === undefined || each === undefined ? undefined : sum + each), 0);
+
+export const planPause = writeVerb({
+	name: "plan pause",
+	summary: "stop a plan, which waits until it is resumed; what it has done is kept",
+	params: { id },
+	example: "p12",
+	isUnsigned: true,
+	seen: z.object({ plan: z.string(), tip: seq, paused: z.literal(true).exactOptional() }),
+	done: z.object({ plan: z.string(), paused: z.literal(true) }),
+	async look(runtime, { id: plan }) {
+		const { tip } = runtime.wal;
+		const { status } = runtime.findPlan(plan);
+		return { plan, tip, ...(status === "paused" && { paused: true as const }) };
+	},
+	shown: ({ plan }) => [`pause plan ${plan}`],
+	nothing: ({ plan, paused }, say) =>
+		paused ? [`plan ${plan} is paused already; go on with: ${say`plan resume ${plan}`}`] : undefined,
+	async act(runtime, { plan, tip: expect }) {
+		await runtime.pausePlan(plan, { expect });
+		return { plan, paused: true as const };
+	},
+	isDoneBy: (record, { plan }) => planPaused.is(record) && record.data.plan === plan && record.data.by !== undefined,
+	lines: ({ plan }, say) => [`plan ${plan} is paused; go on with: ${say`plan resume ${plan}`}`],
+});
+
+const from = option("step", "run this step and all that depends on it again", z.string().optional());
+
+export const planResume = workVerb({
+	name: "plan resume",
+	summary: "go on with a plan that waits, or run a step and all that depends on it again",
+	params: { id, from },
+	example: "p12 --from s3",
+	isAlone: true,
+	begun: z.object({ plan: z.string(), again: texts }),
+	preview: readVerb({
+		name: "plan resume",
+		summary: "what would run, what stays, and what it took last",
+		params: { id, from },
+		example: "p12 --from s3",
+		result: resumePreviewShape,
+		async read(runtime, { id: plan, from }) {
+			const { runs, stays } = await runtime.previewResume(plan, from);
+			const tokens = sumOf(runs.map((each) => each.tokens));
+			return { plan, runs, stays, ...(tokens !== undefined && { tokens }) };
+		},
+		lines: ({ runs, stays, tokens }) => [
+			`would run: ${runs.map((each) => `${each.id} (${tokensText(each.tokens)})`).join(", ") || "nothing: only its answer is told"}`,
+			...(stays.length > 0 ? [`stays, and is not paid again: ${stays.join(", ")}`] : []),
+			`price, if they take what they took last: ${tokensText(tokens)}`,
+		],
+	}),
+	// Without a step one whose steps are lost is given up, and says so.
+	check: async (runtime, { id: plan, from }) =>
+		void (await (from === undefined ? runtime.findPlan(plan) : runtime.previewResume(plan, from))),
+	begin: async (runtime, { id: plan, from }) => ({ plan, again: await runtime.resumePlan(plan, from) }),
+	lines: ({ plan, again }, say) => [
+		again.length > 0
+			? `runs again: ${again.join(", ")}`
+			: `plan ${plan} goes on; stop it with: ${say`plan pause ${plan}`}`,
+	],
+});
+
+export const planRetry = workVerb({
+	name: "plan retry",
+	summary: "run a step that has failed again, and all that depends on it",
+	params: { id, step: word("step", "the id of the step, as plan show has them", z.string()) },
+	example: "p12 s3",
+	isAlone: true,
+	begun: z.object({ plan: z.string(), again: texts }),
+	check: async (runtime, { id, step }) => assertFailed(runtime, id, step),
+	async begin(runtime, { id: plan, step }) {
+		await assertFailed(runtime, plan, step);
+		return { plan, again: await runtime.resumePlan(plan, step) };
+	},
+	lines: ({ again }) => [`runs again: ${again.join(", ")}`],
+});
+
+/** @throws PlanError `PLAN_UNKNOWN`, `PLAN_UNKNOWN_STEP`, `PLAN_LOST`; OperatorError `OPERATOR_ARGS` */
+async function assertFailed(runtime: Runtime, plan: string, step: string): Promise<void> {
+	await runtime.previewResume(plan, step);
+	const all = await runtime.planSteps(plan);
+	const status = all.find(({ id }) => id === step)?.status;
+	if (status === "failed") return;
+	const failed = all.flatMap((each) => (each.status === "failed" ? [each.id] : []));
+	const use =
+		status === "pending"
+			? "it runs when the plan goes on (plan resume)"
+			: "what has not failed runs again with plan resume and --from";
+	throw new OperatorError(
+		"OPERATOR_ARGS",
+		`step ${step} of plan ${plan} is ${status}, and has not failed; ${use}. Failed: ${failed.join(", ") || "none"}`,
+		{ plan, step, failed },
+	);
+}
+
+const many = <T>(value: string, help: string, each: z.ZodType<T>): Param<readonly T[]> => ({
+	...option(value, help, list(each).default([])),
+	isMany: true,
+});
+
+/** Typed as JSON. */
+const proposed = z.preprocess(
+	(given) => {
+		try {
+			return typeof given === "string" ? JSON.parse(given) : given;
+		} catch {
+			return given;
+		}
+	},
+	z.record(z.string(), z.json(), {
+		error: 'expected a step as JSON, such as {"id":"s4","description":"check it","depends_on":["s1"]}',
+	}),
+);
+
+const described = z.string().regex(/^[^=]+=[\s\S]+$/, "expected a step and its description: s2=what to do");
+
+export const planAmend = writeVerb({
+	name: "plan amend",
+	summary: "change, add or drop steps of a plan that have not begun; undo takes it back",
+	params: {
+		id,
+		describe: many("step=text", "what a step is to do instead; may be given several times", described),
+		drop: many("step", "leave a step out; may be given several times", z.string()),
+		put: many("json", "a step as JSON, new or in place of that id; may be given several times", proposed),
+	},
+	example: "p12 --describe s2=compare",
+	isUnsigned: true,
+	seen: z.object({
+		plan: z.string(),
+		tip: seq,
+		put: list(z.record(z.string(), z.json())),
+		drop: texts,
+		describe: z.record(z.string(), z.string()),
+		before: list(proposedStepShape),
+		after: list(proposedStepShape),
+	}),
+	done: z.object({ plan: z.string(), amended: z.literal(true) }),
+	async look(runtime, { id: plan, put, drop, describe: texts }) {
+		const { tip } = runtime.wal;
+		const describe = Object.fromEntries(
+			texts.map((text) => [text.slice(0, text.indexOf("=")), text.slice(text.indexOf("=") + 1)]),
+		);
+		const amendment = { put, drop, describe };
+		return { plan, tip, ...amendment, ...(await runtime.previewAmend(plan, amendment)) };
+	},
+	shown: ({ plan, before, after }) => [
+		`amend plan ${plan}: ${before.length} steps now, ${after.length} then`,
+		...changesOf(before, after),
+	],
+	question: ({ plan }) => `amend plan ${plan}?`,
+	async act(runtime, { plan, put, drop, describe, tip: expect }) {
+		await runtime.amendPlan(plan, { put, drop, describe }, { expect });
+		return { plan, amended: true as const };
+	},
+	isDoneBy: (record, { plan }) => planAmended.is(record) && record.data.plan === plan && record.data.by !== undefined,
+	lines: ({ plan }, _say, { before, after }) => [`plan ${plan} is amended`, ...changesOf(before, after)],
+});
+
+type Proposed = z.infer<typeof proposedStepShape>;
+
+/** All steps, with a sign for what becomes of each. */
+function changesOf(before: readonly Proposed[], after: readonly Proposed[]): readonly string[] {
+	const lineOf = (sign: string, { id, description, depends_on: needs }: Proposed): string =>
+		`${sign} ${id}  ${needs.length > 0 ? `after ${needs.join(", ")}  ` : ""}${oneLine(description, 70)}`;
+	const all = [...before, ...after.filter(({ id }) => before.every((each) => each.id !== id))];
+	return all.flatMap((step) => {
+		const [was, is] = [before, after].map((each) => each.find(({ id }) => id === step.id));
+		if (was && is && JSON.stringify(was) === JSON.stringify(is)) return [lineOf(" ", is)];
+		return [...(was ? [lineOf("-", was)] : []), ...(is ? [lineOf("+", is)] : [])];
+	});
 }
 
 export const planDiscard = writeVerb({
@@ -102,16 +262,4 @@ export const planDiscard = writeVerb({
 	},
 	isDoneBy: (record, { plan }) => planAborted.is(record) && record.data.plan === plan,
 	lines: ({ plan }) => [`plan ${plan} is discarded`],
-});
-
-export const planResume = workVerb({
-	name: "plan resume",
-	summary: "go on with a plan that waits, or run a step and all that depends on it again",
-	params: { id, from: option("step", "run this step and all that depends on it again", z.string().optional()) },
-	example: "p12 --from s3",
-	isAlone: true,
-	begun: z.object({ plan: z.string(), again: texts }),
-	check: async (runtime, { id: plan }) => void runtime.findPlan(plan),
-	begin: async (runtime, { id: plan, from }) => ({ plan, again: await runtime.resumePlan(plan, from) }),
-	lines: ({ plan, again }) => [again.length > 0 ? `runs again: ${again.join(", ")}` : `plan ${plan} goes on`],
 });

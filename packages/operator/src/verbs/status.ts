@@ -1,12 +1,13 @@
 /** `status`: all that is unfinished: questions without an answer, plans, skills and scripts. */
 import { z } from "zod";
+import { planLines } from "../lines/plan.ts";
 import { questionLines } from "../lines/question.ts";
 import { scopeText } from "../lines/scope.ts";
 import { runLines } from "../lines/script.ts";
 import { list, planShape, questionShape, scriptRunShape, seq, session, skillRunShape } from "../shapes.ts";
 import { oneLine } from "../text.ts";
 import { readVerb } from "../verb.ts";
-import { planLines, withCost } from "./plan.ts";
+import { withCost } from "./plan.ts";
 import { skillLines, skillsOf } from "./skill.ts";
 
 export const status = readVerb({

@@ -6,6 +6,7 @@ import { pausedLines, pausedPlans } from "../lines/paused.ts";
 import { when } from "../lines/when.ts";
 import { toldMove, toldMoves } from "../moves.ts";
 import { flag } from "../param.ts";
+import type { Say } from "../say.ts";
 import { list, seq, texts } from "../shapes.ts";
 import { reportState } from "../state-report.ts";
 import { writeVerb } from "../verb.ts";
@@ -20,24 +21,31 @@ const stepVerb = (name: "undo" | "redo", summary: string) =>
 			n: newest("of these only the newest so many"),
 		},
 		example: "",
-		seen: z.object({ tip: seq, move: toldMove.exactOptional(), moves: list(toldMove).exactOptional() }),
+		seen: z.object({
+			...{ tip: seq, move: toldMove.exactOptional(), moves: list(toldMove).exactOptional() },
+			/** The plans that are paused. */
+			waits: texts.exactOptional(),
+		}),
 		done: z.object({ seq, of: seq, target: seq.exactOptional(), hash: z.string(), paused: texts }),
 		async look(runtime, { list: all, n }, isPreview) {
 			// First: what comes while it is looked up was not seen.
 			const { tip } = runtime.wal;
 			const moves = await toldMoves(runtime, name === "undo" ? "past" : "future", all ? n : 1);
-			if (all) return { tip, moves };
+			const waits = pausedPlans(runtime);
+			if (all) return { tip, moves, waits };
 			const [move] = moves;
-			if (move) return { tip, move };
+			if (move) return { tip, move, waits };
 			// It says where else one can go.
 			if (!isPreview) await runtime[name]("user", { expect: tip });
 			return { tip };
 		},
-		nothing({ move, moves = [] }) {
+		nothing({ move, moves = [], waits = [] }, say) {
 			if (move) return undefined;
-			return moves.length > 0 ? moves.map((each) => textOf(each)) : [`there is nothing to ${name}`];
+			const found = moves.length > 0 ? moves.map((each) => textOf(each)) : [`there is nothing to ${name}`];
+			return [...found, ...noMoves(waits, say)];
 		},
-		shown: ({ move }) => (move ? [`${name} ${textOf(move)}`, "files in your workspace are not touched"] : []),
+		shown: ({ move, waits = [] }, say) =>
+			move ? [`${name} ${textOf(move)}`, "files in your workspace are not touched", ...noMoves(waits, say)] : [],
 		question: ({ move }) => `${name} ${move ? textOf(move) : ""}?`,
 		async act(runtime, { move, tip: expect }, actor) {
 			const done = await runtime[name](actor, { of: move?.seq ?? 0, expect });
@@ -55,6 +63,10 @@ const stepVerb = (name: "undo" | "redo", summary: string) =>
 			...pausedLines(paused, say),
 		],
 	});
+
+/** Of plans that are paused: that is taken back otherwise. */
+const noMoves = (plans: readonly string[], say: Say): readonly string[] =>
+	plans.map((plan) => `a pause is no move: plan ${plan} goes on with: ${say`plan resume ${plan}`}`);
 
 const textOf = ({ seq, what, ts }: z.infer<typeof toldMove>): string =>
 	`${what} (#${seq}${ts === undefined ? "" : `, ${when(ts)}`})`;

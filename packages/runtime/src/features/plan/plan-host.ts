@@ -27,15 +27,18 @@ import {
 	readDecomposition,
 	type StepLimit,
 	type StepRun,
+	textOf,
 	withDependents,
 	writeDecomposition,
 } from "@reyn/plan";
-import { costOf, stepOf } from "@reyn/plan/internal";
-import type { BlobStore, Scope } from "@reyn/wal";
+import { costOf, isSettled, stepOf } from "@reyn/plan/internal";
+import { type BlobStore, isReynError, type Scope } from "@reyn/wal";
+import { brief } from "../../kernel/audit.ts";
 import { atOnce, type End, type Keep, sayEnd, shownWhenOver, type Went } from "../../kernel/background.ts";
 import type { FeatureHost, Frame, Kernel, Piece } from "../../kernel/feature.ts";
 import { asker, type BackgroundMessages, backgroundMessages, type From } from "../../kernel/services.ts";
 import type { Session } from "../../kernel/session.ts";
+import { RESULTS } from "../../kernel/store.ts";
 import type { PlanEvent } from "./events.ts";
 import { PLANS } from "./kept.ts";
 import { PLAN, planWork } from "./pieces.ts";
@@ -47,7 +50,23 @@ export type StepOfPlan = Pick<PlanStep, "id" | "description"> &
 		readonly needs: readonly string[];
 		/** The ids of the steps that run again where the plan is resumed from this one: it, and all that depend on it. */
 		readonly again: readonly string[];
+		/** The beginning of what it has found, a line. Absent: it has found nothing, or that is lost. */
+		readonly beginning?: string;
 	};
+
+/** What a resume of a plan would do. */
+export interface ResumePreview {
+	/** The steps that would run, each with the tokens that its last attempt took. Absent: unknown. */
+	readonly runs: readonly { readonly id: string; readonly tokens?: number }[];
+	/** The ids of the steps that stay as they are. */
+	readonly stays: readonly string[];
+}
+
+/** The steps of a plan before and after an amendment. */
+export interface AmendPreview {
+	readonly before: readonly PlanStep[];
+	readonly after: readonly PlanStep[];
+}
 
 /** `retry_pending`: it goes on, and its finished steps count. `discard`: it is given up, and its user is asked to ask again. */
 export type PlanResume = "retry_pending" | "discard";
@@ -165,19 +184,48 @@ export class PlanHost implements FeatureHost {
 		if (read.kind === "lost") return [];
 		// It may have come further while they were read.
 		const run = runOf(session, plan) ?? known;
-		return read.decomposition.steps.map(({ id, description, depends_on: needs }) => ({
-			...{ id, description, needs, again: withDependents(read.decomposition, id) },
-			...stepOf(run, id),
-		}));
+		return Promise.all(
+			read.decomposition.steps.map(async ({ id, description, depends_on: needs }) => ({
+				...{ id, description, needs, again: withDependents(read.decomposition, id) },
+				...stepOf(run, id),
+				...(await this.#beginningOf(stepOf(run, id))),
+			})),
+		);
+	}
+
+	async #beginningOf(step: StepRun): Promise<{ readonly beginning?: string }> {
+		if (step.status !== "completed") return {};
+		try {
+			return { beginning: brief(await textOf(step, this.#kernel.blobs(RESULTS))) };
+		} catch (error) {
+			if (!isReynError(error, "RESULT_LOST")) throw error;
+			return {};
+		}
 	}
 
 	/** Stops a plan for a person: it waits until it is resumed. @throws PlanError `PLAN_UNKNOWN` when it is over */
 	async pause(session: Session, plan: string): Promise<void> {
-		findPlan(session.view.get(planRuns), plan);
+		const { status } = findPlan(session.view.get(planRuns), plan);
+		if (status !== "paused")
+			await session.log.append(
+				planPaused({ plan, why: "a person has paused it", by: "person" }),
+				planScope(session, plan),
+			).durable;
 		await session.stop(planWork(session.scope, plan), "it is paused");
 		// It may have ended by itself meanwhile.
-		if (findPlan(session.view.get(planRuns), plan).status === "paused") return;
-		await session.log.append(planPaused({ plan, by: "person" }), planScope(session, plan)).durable;
+		findPlan(session.view.get(planRuns), plan);
+	}
+
+	/** What {@link resume} would do. @throws PlanError as it does, and `PLAN_LOST` without `from` too */
+	async resuming(session: Session, plan: string, from?: string): Promise<ResumePreview> {
+		const run = (from === undefined ? findPlan : findKept)(session.view.get(planRuns), plan);
+		const made = await this.#stepsOf(run.decomposition, plan);
+		const ids = made.steps.map(({ id }) => id);
+		const again = from === undefined ? ids.filter((id) => !isSettled(stepOf(run, id))) : withDependents(made, from);
+		return {
+			runs: again.map((id) => ({ id, ...tokensOf(stepOf(run, id)) })),
+			stays: ids.filter((id) => !again.includes(id)),
+		};
 	}
 
 	/**
@@ -211,7 +259,7 @@ export class PlanHost implements FeatureHost {
 	 */
 	async amend(session: Session, plan: string, amendment: PlanAmendment): Promise<void> {
 		const { decomposition: before } = findPlan(session.view.get(planRuns), plan);
-		const names = this.#kernel.agent(session.scope).tools.map(({ name }) => name);
+		const names = this.#toolNames(session);
 		const made = await this.#stepsOf(before, plan);
 		const next = (): ReturnType<typeof amended> =>
 			amended(findPlan(session.view.get(planRuns), plan), made, amendment, names);
@@ -224,6 +272,18 @@ export class PlanHost implements FeatureHost {
 			});
 		const record = planAmended({ plan, steps: steps.length, decomposition: hash, by: "person" });
 		await session.log.append(record, planScope(session, plan)).durable;
+	}
+
+	/** What {@link amend} would do. @throws PlanError as it does */
+	async amending(session: Session, plan: string, amendment: PlanAmendment): Promise<AmendPreview> {
+		const { decomposition } = findPlan(session.view.get(planRuns), plan);
+		const before = await this.#stepsOf(decomposition, plan);
+		const run = findPlan(session.view.get(planRuns), plan);
+		return { before: before.steps, after: amended(run, before, amendment, this.#toolNames(session)).steps };
+	}
+
+	#toolNames({ scope }: Session): readonly string[] {
+		return this.#kernel.agent(scope).tools.map(({ name }) => name);
 	}
 
 	async #stepsOf(decomposition: string, plan: string): Promise<Decomposition> {
@@ -314,9 +374,11 @@ export class PlanHost implements FeatureHost {
 		return this.#messages.hasRecorded(session, fromOf(plan), runOf(session, plan)?.since ?? 0);
 	}
 
-	/** Tells that a plan has stopped. The end of a plan is told from its record instead. */
-	#emitStop({ scope }: Session, plan: string, went: Went): void {
-		if (went.outcome === "stopped") this.#emit({ type: "plan_end", scope, plan, failed: [], ...went });
+	/** Tells that a plan has stopped. The end of a plan, and a pause, are told from their records instead. */
+	#emitStop(session: Session, plan: string, went: Went): void {
+		const { scope } = session;
+		if (went.outcome === "stopped" && runOf(session, plan)?.status !== "paused")
+			this.#emit({ type: "plan_end", scope, plan, failed: [], ...went });
 	}
 
 	/** The ports of plan steps: retries of a step's model are told as progress of the step. */
@@ -343,6 +405,12 @@ const endOf = (session: Session, plan: string): End => ({
 });
 
 const fromOf = (plan: string): From => ({ kind: PLAN, id: plan });
+
+/** What the last attempt of a step took. */
+function tokensOf(step: StepRun): { readonly tokens?: number } {
+	if (!("cost" in step) || !step.cost) return {};
+	return { tokens: step.cost.inputTokens + step.cost.outputTokens };
+}
 
 const planScope = ({ scope }: Session, plan: string): Scope => ({ ...scope, run: plan });
 

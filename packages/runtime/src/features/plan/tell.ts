@@ -3,8 +3,10 @@ import {
 	type Decomposition,
 	type PlanRun,
 	planAborted,
+	planAmended,
 	planCompleted,
 	planIn,
+	planPaused,
 	planRuns,
 	planStarted,
 	planStepCompleted,
@@ -33,8 +35,18 @@ export async function tellPlan(record: WalRecord, context: TellContext): Promise
 		return [await stepEvent(record, context, record.data, { status: "completed", cost })];
 	}
 	if (planStepFailed.is(record)) {
-		const { reason } = record.data;
-		return [await stepEvent(record, context, record.data, { status: "failed", reason })];
+		const { reason, cost } = record.data;
+		return [await stepEvent(record, context, record.data, { status: "failed", reason, ...(cost && { cost }) })];
+	}
+	if (planAmended.is(record)) {
+		const { plan, decomposition } = record.data;
+		return [{ type: "plan_amended", scope, plan, steps: (await stepsOf(decomposition, context)).steps }];
+	}
+	if (planPaused.is(record)) {
+		const { plan, why: reason } = record.data;
+		// What a rewind leaves paused says no reason, and is told with the rewind.
+		if (reason === undefined) return [];
+		return [{ type: "plan_end", scope, plan, outcome: "paused", failed: [], reason }];
 	}
 	if (planStepsReset.is(record)) {
 		const { plan, steps, why: reason } = record.data;
@@ -69,8 +81,11 @@ async function stepEvent(
 	const index = steps.findIndex(({ id }) => id === step) + 1;
 	const { description = "" } = steps[index - 1] ?? {};
 	const settled = run ? settledIn(run) : new Set<string>();
+	const isOver = change.status === "completed" || change.status === "failed";
+	if (isOver) settled.add(step);
 	if (change.status === "again") settled.delete(step);
-	else if (change.status !== "running") settled.add(step);
+	const began = run && stepOf(run, step);
+	const took = began?.status === "running" && began.at !== undefined ? Math.max(0, record.ts - began.at) : undefined;
 	return {
 		type: "plan_step",
 		scope: sessionOf(record.scope),
@@ -80,7 +95,7 @@ async function stepEvent(
 		size: run?.size ?? 0,
 		done: settled.size,
 		description: description.length > 60 ? `${description.slice(0, 59)}…` : description,
-		change,
+		change: isOver && took !== undefined ? { ...change, took } : change,
 	};
 }
 

@@ -1,0 +1,256 @@
+/** Plans as a person operates them: looked at, paused, resumed, retried, amended, given up; in flight and over. */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Model, ModelRequest } from "@reyn/journal";
+import { PLAN_TOOL } from "@reyn/plan";
+import { openRuntime, type Runtime, type RuntimeEvent } from "@reyn/runtime";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { carryOut, type Desk, documentSchema, givenFor, type Told } from "../src/index.ts";
+import { say, verbOf } from "./house.ts";
+
+const goal = "Compare A and B";
+const steps = [
+	{ id: "a", description: "read A" },
+	{ id: "b", description: "read B" },
+	{ id: "c", description: "write it up", depends_on: ["a", "b"] },
+];
+
+/** What steps say, by the beginning of what they are asked; the others are asked for ever. */
+let says: Record<string, () => string>;
+/** The steps that were asked of the model, in their order. */
+let asked: string[];
+
+const stepOf = ({ messages }: ModelRequest): string | undefined =>
+	/^Step (\w+):/m.exec(messages[0]?.role === "user" ? messages[0].text : "")?.[1];
+
+const model: Model = {
+	id: "scripted",
+	async *generate(request, { signal }) {
+		const step = stepOf(request);
+		if (step === undefined) yield { type: "toolCall", call: { id: "1", name: PLAN_TOOL, args: { goal, steps } } };
+		else {
+			asked.push(step);
+			const say = says[step];
+			if (say) yield { type: "text", text: say() };
+			else
+				await new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason), { once: true }));
+		}
+		yield { type: "usage", usage: { inputTokens: 1000, outputTokens: 10 } };
+	},
+};
+
+let root: string;
+let runtime: Runtime;
+let events: RuntimeEvent[];
+let plan: string;
+
+const open = async (): Promise<void> => {
+	runtime = await openRuntime({
+		...{ state: join(root, "state"), model, tools: [] },
+		onEvent: (event) => void events.push(event),
+	});
+};
+
+beforeEach(async () => {
+	root = await mkdtemp(join(tmpdir(), "reyn-plan-"));
+	[says, asked, events] = [{ a: () => "A is red" }, [], []];
+	await open();
+	await runtime.prompt("compare them");
+	await vi.waitUntil(() => runtime.plans()[0]?.finished === 1 && asked.includes("b"), 10_000);
+	plan = runtime.plans()[0]?.plan as string;
+});
+afterEach(async () => {
+	await runtime.close();
+	await rm(root, { recursive: true });
+});
+
+const desk: Desk = {
+	reading: (use) => use(runtime),
+	examining: () => Promise.reject(new Error()),
+	acting: (verb, seen) => verb.act(runtime, verb.seen.parse(JSON.parse(JSON.stringify(seen))), "user"),
+	confirm: async () => true,
+	say,
+};
+
+async function told(name: string, raw: Readonly<Record<string, unknown>> = {}, dryRun = false): Promise<Told> {
+	const verb = verbOf(name);
+	if (verb.access === "work") throw new Error(name);
+	const told = await carryOut(verb, raw, desk, { dryRun });
+	documentSchema(verb).parse(JSON.parse(JSON.stringify(told.document)));
+	return told;
+}
+
+const linesOf = async (...of: Parameters<typeof told>): Promise<string> => (await told(...of)).lines.join("\n");
+
+async function begun(name: string, raw: Readonly<Record<string, unknown>>): Promise<string> {
+	const verb = verbOf(name);
+	if (verb.access !== "work") throw new Error(name);
+	const given = givenFor(verb, raw);
+	await verb.check?.(runtime, given);
+	const begun = await verb.begin(runtime, given);
+	documentSchema(verb).parse(JSON.parse(JSON.stringify(begun)));
+	return verb.lines(begun, say).join("\n");
+}
+
+async function previewed(raw: Readonly<Record<string, unknown>>): Promise<string> {
+	const verb = verbOf("plan resume");
+	if (verb.access !== "work" || !verb.preview) throw new Error();
+	const { tip } = runtime.wal;
+	const { document, lines } = await carryOut(verb.preview, raw, desk);
+	documentSchema(verb).parse(JSON.parse(JSON.stringify(document)));
+	expect(runtime.wal.tip).toBe(tip);
+	return lines.join("\n");
+}
+
+const idle = async (): Promise<void> => {
+	await runtime.idle();
+	await vi.waitUntil(() => runtime.restored().plans.every(({ status }) => status !== "running"), 10_000);
+};
+
+test("one that is paused says why and how it goes on, calls nothing until then, and pays nothing twice", async () => {
+	expect(await linesOf("plan pause", { id: plan })).toBe(`plan ${plan} is paused; go on with: plan resume ${plan}`);
+	await idle();
+	expect(await linesOf("plan list")).toBe(`${plan}  paused (a person has paused it)  1/3, unknown  Compare A and B`);
+	expect(events.filter(({ type }) => type === "plan_end")).toEqual([
+		expect.objectContaining({ outcome: "paused", reason: "a person has paused it" }),
+	]);
+	expect((await told("plan pause", { id: plan })).outcome).toBe("nothing");
+	await runtime.close();
+	await open();
+	runtime.resume();
+	await idle();
+	expect(asked).toEqual(["a", "b"]);
+	expect(await previewed({ id: plan })).toBe(
+		"would run: b (unknown), c (unknown)\nstays, and is not paid again: a\nprice, if they take what they took last: unknown",
+	);
+	says = { b: () => "B is blue", c: () => "they differ" };
+	expect(await begun("plan resume", { id: plan })).toBe(`plan ${plan} goes on; stop it with: plan pause ${plan}`);
+	await idle();
+	expect(asked).toEqual(["a", "b", "b", "c"]);
+	expect(await linesOf("plan list")).toBe("no plan is in flight");
+	expect(await linesOf("plan list", { all: true })).toMatch(/^p\d+ {2}completed {2}3\/3/);
+});
+
+test("one that is over is shown with what each step found, took, and would cost again; a step of it runs again at that price", async () => {
+	says = { b: () => "B is blue", c: () => `they differ ${"very much ".repeat(400)}` };
+	await runtime.close();
+	await open();
+	runtime.resume();
+	await idle();
+	const shown = await linesOf("plan show", { id: plan });
+	expect(shown).toMatch(/^p\d+ {2}completed {2}3\/3, 3030 tokens/);
+	expect(shown).toMatch(
+		/^b {2}completed {2}1,010 tokens {2}\d+\.\d s {2}again with c: 2,020 tokens {2}read B: B is blue$/m,
+	);
+	expect(shown).toMatch(
+		/^c {2}completed {2}after a, b {2}1,010 tokens .* again: 1,010 tokens {2}write it up: they differ very.*…$/m,
+	);
+	expect(await previewed({ id: plan, from: "b" })).toBe(
+		"would run: b (1,010 tokens), c (1,010 tokens)\nstays, and is not paid again: a\nprice, if they take what they took last: 2,020 tokens",
+	);
+	const paid = runtime.meter.paid.tokens;
+	expect(await begun("plan resume", { id: plan, from: "b" })).toBe("runs again: b, c");
+	await idle();
+	expect(runtime.meter.paid.tokens - paid).toBe(2020);
+	expect(await linesOf("plan show", { id: plan })).toMatch(/^b {2}completed, try 2 /m);
+	expect(await linesOf("undo", {}, true)).toContain(`undo the new run of b, c of plan ${plan} (#`);
+	await told("undo");
+	expect(await linesOf("plan show", { id: plan })).toMatch(/^b {2}completed {2}1,010/m);
+});
+
+test("a step that has failed is retried by name, and another is not: the refusal says what to use", async () => {
+	says = {
+		b: () => {
+			throw Object.assign(new Error("no key"), { retryable: false });
+		},
+		c: () => "half of it",
+	};
+	await runtime.close();
+	await open();
+	runtime.resume();
+	await idle();
+	expect(events.findLast(({ type }) => type === "plan_end")).toMatchObject({ outcome: "completed", failed: ["b"] });
+	expect(await linesOf("plan list", { all: true })).toMatch(/completed {2}2\/3, 1 failed/);
+	expect(await linesOf("plan show", { id: plan })).toMatch(/^b {2}failed {2}.*read B: no key$/m);
+	await expect(begun("plan retry", { id: plan, step: "a" })).rejects.toMatchObject({
+		code: "OPERATOR_ARGS",
+		message: `step a of plan ${plan} is completed, and has not failed; what has not failed runs again with plan resume and --from. Failed: b`,
+	});
+	await expect(begun("plan retry", { id: plan, step: "z" })).rejects.toThrow(/no step "z"; this plan has a, b, c/);
+	says = { b: () => "B is blue", c: () => "they differ" };
+	expect(await begun("plan retry", { id: plan, step: "b" })).toBe("runs again: b, c");
+	await idle();
+	expect(runtime.conversation().items.toArray().at(-1)).toMatchObject({ text: "they differ" });
+	expect(await linesOf("plan list", { all: true })).toMatch(/completed {2}3\/3, unknown/);
+});
+
+test("one that is amended has other steps, as they were shown; an undo has those of before", async () => {
+	await told("plan pause", { id: plan });
+	const before = runtime.wal.tip;
+	const raw = {
+		id: plan,
+		drop: ["b"],
+		describe: ["c=write = it up"],
+		put: ['{"id":"d","description":"read D"}', { id: "c2", description: "check", depends_on: ["c"] }],
+	};
+	await expect(told("plan amend", raw)).rejects.toMatchObject({ code: "PLAN_INVALID", message: /step "b" is running/ });
+	await expect(told("plan amend", { id: plan, put: ["{"] })).rejects.toThrow(/expected a step as JSON/);
+	await expect(told("plan amend", { id: plan, describe: ["x=y"] })).rejects.toThrow(
+		/no step "x" to describe.*these can be changed: c/,
+	);
+	await expect(told("plan amend", { id: plan })).rejects.toThrow(/nothing is changed/);
+	const good = {
+		id: plan,
+		put: ['{"id":"d","description":"read D"}', '{"id":"c","description":"say it all","depends_on":["a","b","d"]}'],
+	};
+	const lines = `amend plan ${plan}: 3 steps now, 4 then
+  a  read A
+  b  read B
+- c  after a, b  write it up
++ c  after a, b, d  say it all
++ d  read D`;
+	expect(await linesOf("plan amend", good, true)).toBe(lines);
+	expect(runtime.wal.tip).toBe(before);
+	const { outcome } = await told("plan amend", good);
+	expect(outcome).toBe("done");
+	await vi.waitUntil(() => events.some(({ type }) => type === "plan_amended"));
+	const event = events.find(({ type }) => type === "plan_amended");
+	expect(event).toMatchObject({ steps: [{ id: "a" }, { id: "b" }, { id: "c" }, { id: "d" }] });
+	expect(await linesOf("plan show", { id: plan })).toMatch(/^d {2}pending {2}read D$/m);
+	expect(await linesOf("undo", {}, true)).toContain(`undo the change of the steps of plan ${plan} (#`);
+	await told("undo");
+	expect(await linesOf("plan show", { id: plan })).not.toMatch(/^d /m);
+	await told("redo");
+	expect(await linesOf("plan show", { id: plan })).toMatch(/^d {2}pending/m);
+});
+
+test("an amendment of steps that somebody else has changed meanwhile is stale", async () => {
+	await told("plan pause", { id: plan });
+	const verb = verbOf("plan amend");
+	if (verb.access !== "write") throw new Error();
+	const seen = await verb.look(runtime, givenFor(verb, { id: plan, describe: ["c=other"] }), false);
+	await told("plan amend", { id: plan, describe: ["c=meanwhile"] });
+	const { tip } = runtime.wal;
+	await expect(verb.act(runtime, seen, "user")).rejects.toMatchObject({ code: "TIMETRAVEL_STALE" });
+	expect(runtime.wal.tip).toBe(tip);
+});
+
+test("one that was given up says so and why, and its steps can be looked at", async () => {
+	await told("plan discard", { id: plan });
+	expect(await linesOf("plan list")).toBe("no plan is in flight");
+	expect(await linesOf("plan list", { all: true })).toMatch(/^p\d+ {2}discarded \(discarded by the user\) {2}1\/3/);
+	expect(await linesOf("plan show", { id: plan })).toMatch(/^a {2}completed/m);
+	await expect(begun("plan resume", { id: plan, from: "b" })).rejects.toThrow(/was given up; undo that first/);
+	await expect(begun("plan resume", { id: "p999" })).rejects.toMatchObject({ code: "PLAN_UNKNOWN" });
+	await expect(told("plan show", { id: "p999" })).rejects.toMatchObject({ code: "PLAN_UNKNOWN" });
+	await expect(told("plan pause", { id: plan })).rejects.toThrow(/no plan "p\d+" is in flight; none is/);
+});
+
+test("a pause is taken back by going on: an undo says so", async () => {
+	await told("label", { ref: "@", name: "here" });
+	await told("plan pause", { id: plan });
+	expect(await linesOf("undo", {}, true)).toContain(
+		`a pause is no move: plan ${plan} goes on with: plan resume ${plan}`,
+	);
+});
