@@ -48,6 +48,8 @@ const steps = [
 ] as const;
 
 const CONCURRENCY = 3;
+/** The exit code where a step has failed. */
+const PLAN_FAILED = 6;
 const GOAL = "Plan it: how is the mean made?";
 const ANSWER = steps[4].says;
 
@@ -150,7 +152,7 @@ async function knownOf({ state }: Place): Promise<Known> {
 const sizeOf = async ({ state }: Place): Promise<number> =>
 	(await stat(join(state, "state/wal.jsonl")).catch(() => undefined))?.size ?? 0;
 
-type Moment = "its start" | "its first record" | "a request";
+type Moment = "its start" | "its first record" | "a request" | "a late request";
 
 const atWork: readonly Moment[] = ["its start", "its first record", "a request", "a request", "a request"];
 /** Of a command that asks no model. */
@@ -161,12 +163,15 @@ async function momentToKill(place: Place, moments: readonly Moment[], over: Prom
 	const { wire, random } = place;
 	const [size, asked] = [await sizeOf(place), wire.asked.length];
 	const since = random.pick(moments);
-	const requests = 1 + random.below(8);
-	const after = random.below({ "its start": 600, "its first record": 30, "a request": 60 }[since]);
+	const requests = since === "a late request" ? 5 + random.below(4) : 1 + random.below(8);
+	const after = random.below(
+		{ "its start": 600, "its first record": 30, "a request": 60, "a late request": 20 }[since],
+	);
 	const has = {
 		"its start": () => true,
 		"its first record": async () => (await sizeOf(place)) > size,
 		"a request": () => wire.asked.length - asked >= requests,
+		"a late request": () => wire.asked.length - asked >= requests,
 	};
 	let isOver = false;
 	void over.then(() => {
@@ -206,7 +211,7 @@ async function live(
 	const lost = requests.length - (after.paid - before.paid);
 	const told = `${args.join(" ")}: ${stderr}\n${after.records.map(({ seq, kind, data }) => `${seq} ${kind} ${data.step ?? data.lane ?? ""}`).join("\n")}`;
 	// A kill may take the answers that were open; nothing else is paid for and not recorded.
-	if (isOver) expect([lost, code], told).toEqual([0, 0]);
+	if (isOver) expect([lost, code], told).toEqual([0, refused.size > 0 ? PLAN_FAILED : 0]);
 	else expect(lost, told).toBeLessThanOrEqual(CONCURRENCY);
 	const reset = new Set(
 		after
@@ -257,6 +262,9 @@ async function check(place: Place, { of, plan, outcome }: Known): Promise<void> 
 		const count = answers.filter(({ data }) => data.lane === lane).length;
 		expect(count, lane).toBeLessThanOrEqual(ROUNDS[lane.split("/")[2]] ?? 0);
 	}
+	const last = place.wire.asked.findLast((body) => stepOf(body) === "s5");
+	if (outcome === "completed")
+		expect(textOf((last as Said).messages)).toContain(of("plan_amended").length > 0 ? "Say it" : "Do s5");
 	const ledger = await readFile(join(place.cwd, "ledger"), "utf8").catch(() => "");
 	const begun = new Set(
 		of("plan_step_started")
@@ -285,11 +293,10 @@ async function persist(
 
 /** Brings a plan to where some of it is done, by a kill. */
 async function midway(place: Place): Promise<Known> {
-	const done = 1 + place.random.below(3);
 	for (let lives = 0; lives < 20; lives++) {
 		const known = await knownOf(place);
-		if (known.plan !== undefined && (known.over.size >= done || known.outcome)) return known;
-		await live(place, goOn(known), atWork);
+		if (known.over.size > 0) return known;
+		await live(place, goOn(known), ["a late request"]);
 	}
 	throw new Error("it does not come so far");
 }
@@ -298,23 +305,49 @@ async function midway(place: Place): Promise<Known> {
 type Operation = (place: Place) => Promise<number>;
 
 const inFlight =
-	(kind: string, moments: readonly Moment[], argsOf: (plan: string, random: Random) => readonly string[]): Operation =>
+	(
+		kind: string,
+		moments: readonly Moment[],
+		argsOf: (plan: string, random: Random) => readonly string[],
+		isLate: (known: Known) => boolean = () => false,
+	): Operation =>
 	async (place) => {
-		const { plan, of } = await midway(place);
+		const known = await midway(place);
 		// It may have come to its end before it was killed.
-		if (plan === undefined || of("assistant_message").length > 0) return 0;
-		return persist(place, argsOf(plan, place.random), moments, ({ of }) => of(kind).length > 0);
+		if (known.plan === undefined || known.of("assistant_message").length > 0 || isLate(known)) return 0;
+		return persist(place, argsOf(known.plan, place.random), moments, ({ of }) => of(kind).length > 0);
 	};
+
+/** A plan is over, and one of its steps has failed. */
+const retry: Operation = async (place) => {
+	refused.add("s4");
+	const { plan = "" } = await finish(place, 0);
+	refused.clear();
+	return persist(
+		place,
+		["plan", "retry", plan, "s4", "--mode", "all"],
+		atWork,
+		({ of }) => of("plan_steps_reset").length > 0,
+	);
+};
 
 const operations: Readonly<Record<string, Operation>> = {
 	discard: inFlight("plan_aborted", atOnce, (plan) => ["plan", "discard", plan]),
+	pause: inFlight("plan_paused", atOnce, (plan) => ["plan", "pause", plan]),
+	amend: inFlight(
+		"plan_amended",
+		atOnce,
+		(plan) => ["plan", "amend", plan, "--describe", "s5=Say it", "--yes"],
+		({ of }) => of("plan_step_started").some(({ data }) => data.step === "s5"),
+	),
+	retry,
 	"resume --from": inFlight("plan_steps_reset", atWork, (plan, random) => [
 		...["plan", "resume", plan, "--from", random.pick(steps).id],
 		...["--mode", "all"],
 	]),
 };
 
-const KILLS = Number(process.env.REYN_RUNS ?? sample(6, 60));
+const KILLS = Number(process.env.REYN_RUNS ?? sample(3, 60));
 
 test(
 	`of plans, ${KILLS} kills: none pays twice, each says its one outcome once, a discard is final`,
@@ -326,20 +359,22 @@ test(
 		await check(whole, known);
 		expect([known.outcome, known.paid]).toEqual(["completed", 10]);
 
-		let plans = 0;
-		let kills = 0;
 		const among: Record<string, number> = {};
-		for (; kills < KILLS; plans++) {
+		let [plans, kills, operated] = [0, 0, 0];
+		for (; kills < KILLS || operated * 4 < KILLS; plans++) {
 			const place = await newPlace(`plan-${plans}`, wire, random);
 			const all = Object.entries(operations);
 			const [name, operate] = all[Math.floor(plans / 2) % all.length] as [string, Operation];
-			if (plans % 2 === 0) among[name] = (among[name] ?? 0) + (await operate(place));
-			const known = await finish(place, 3);
+			const isOperated = plans % 2 === 0;
+			const killed = isOperated ? await operate(place) : 0;
+			if (isOperated) among[name] = (among[name] ?? 0) + killed;
+			operated += killed;
+			const known = await finish(place, isOperated ? 1 : 4);
 			await check(place, known);
 			expect(known.outcome).toBe(known.of("plan_aborted").length > 0 ? "discarded" : "completed");
 			kills += place.kills;
 		}
-		console.log(`${kills} kills in ${plans} plans, of them in ${JSON.stringify(among)}`);
+		console.log(`${kills} kills in ${plans} plans, ${operated} of them in ${JSON.stringify(among)}`);
 	},
 	60_000 + KILLS * 10_000,
 );
