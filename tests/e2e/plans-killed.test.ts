@@ -162,7 +162,8 @@ const atOnce: readonly Moment[] = ["its start", "its first record"];
 async function momentToKill(place: Place, moments: readonly Moment[], over: Promise<unknown>): Promise<void> {
 	const { wire, random } = place;
 	const [size, asked] = [await sizeOf(place), wire.asked.length];
-	const since = random.pick(moments);
+	// Killed before it has made its state its own, that is somebody else's: the next command says so, and asks for `--trust`.
+	const since = size === 0 ? "a request" : random.pick(moments);
 	const requests = since === "a late request" ? 5 + random.below(4) : 1 + random.below(8);
 	const after = random.below(
 		{ "its start": 600, "its first record": 30, "a request": 60, "a late request": 20 }[since],

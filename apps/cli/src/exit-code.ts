@@ -21,6 +21,8 @@ const byErrorCode: Readonly<Record<string, number>> = {
 	OPERATOR_LOST: exitCodes.failed,
 	OPERATOR_NOT_FOUND: exitCodes.notFound,
 	OPERATOR_UNKNOWN_REF: exitCodes.notFound,
+	PLAN_INVALID: exitCodes.usage,
+	PLAN_LOST: exitCodes.damaged,
 	PLAN_UNKNOWN: exitCodes.notFound,
 	PLAN_UNKNOWN_STEP: exitCodes.notFound,
 	RUNTIME_ANSWER: exitCodes.usage,
