@@ -175,16 +175,16 @@ function eventLine(event: OneLineEvent): string | undefined {
 	return undefined;
 }
 
-/** What a step took: `12 s, 1,840 tokens`. */
+/** What a step took: `12 s, 1,840 tokens`. Of one that got no answer they are unknown. */
 export const spentText = ({ took, cost }: Spent): string =>
 	[
 		...(took === undefined ? [] : [timeText(took)]),
-		cost ? tokensText(cost.inputTokens + cost.outputTokens) : "tokens unknown",
+		cost && cost.calls > 0 ? tokensText(cost.inputTokens + cost.outputTokens) : "tokens unknown",
 	].join(", ");
 
 interface Spent {
 	readonly took?: number | undefined;
-	readonly cost?: { readonly inputTokens: number; readonly outputTokens: number } | undefined;
+	readonly cost?: { readonly calls: number; readonly inputTokens: number; readonly outputTokens: number } | undefined;
 }
 
 /** What waits for space. */

@@ -108,7 +108,15 @@ const looks: readonly (readonly [argv: readonly string[], marks: readonly string
 	],
 	[
 		["plan", "list"],
-		["plan-2", "plan_started.goal"],
+		["plan-2", "plan_started.goal", "plan_paused.why"],
+	],
+	[
+		["plan", "list", "--all"],
+		["plan-1", "plan-2", "plan_started.goal"],
+	],
+	[
+		["plan", "show", ids.plan],
+		["plan-1", "plan_started.goal"],
 	],
 	[
 		["skill", "list"],
@@ -139,6 +147,11 @@ const looks: readonly (readonly [argv: readonly string[], marks: readonly string
 	// What is refused says what there is, or what it was asked for.
 	[["plan", "discard", hostile("asked")], ["asked", "plan-2"], 3],
 	[["plan", "resume", hostile("asked")], ["asked", "plan-2"], 3],
+	[["plan", "resume", hostile("asked"), "--dry-run"], ["asked", "plan-2"], 3],
+	[["plan", "show", hostile("asked")], ["asked", "plan-2"], 3],
+	[["plan", "pause", hostile("asked")], ["asked", "plan-2"], 3],
+	[["plan", "retry", hostile("asked"), "s1"], ["asked", "plan-2"], 3],
+	[["plan", "amend", hostile("asked"), "--drop", "s1"], ["asked", "plan-2"], 3],
 	[["skill", "discard", hostile("asked")], ["asked", "skill-2"], 3],
 	[["skill", "resume", hostile("asked")], ["asked", "skill-2"], 3],
 	[["script", "watch", hostile("asked")], ["asked"], 3],
@@ -210,6 +223,7 @@ const works: readonly (readonly [argv: readonly string[], marks: readonly string
 	[["skill", "run", hostile("asked"), "foxes"], ["asked"]],
 	[["plan", "resume", ids.openPlan], ["plan-2"]],
 	[["plan", "discard", ids.openPlan], ["plan-2"]],
+	[["plan", "pause", ids.openPlan], ["plan-2"]],
 	[["skill", "discard", ids.openSkillRun], ["skill-2"]],
 	[
 		["script", "run", "review.ts"],

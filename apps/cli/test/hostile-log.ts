@@ -172,7 +172,7 @@ export async function writeHostileLog(state: string, script: string): Promise<Ho
 		return {
 			plan: ids.plan,
 			step: ids.step,
-			steps: kind === "plan_started" ? 2 : [ids.step],
+			steps: kind === "plan_started" || kind === "plan_amended" ? 2 : [ids.step],
 			run: isScript ? ids.script : ids.skillRun,
 			lane: `script/${ids.script}`,
 			turn: seqs.get("user_prompt") ?? 1,
@@ -223,6 +223,7 @@ export async function writeHostileLog(state: string, script: string): Promise<Ho
 	await add("tool_failed", { turn, call: hostile("call.id") });
 	await add("plan_started", { plan: ids.openPlan });
 	await add("plan_step_failed", { plan: ids.openPlan });
+	await add("plan_paused", { plan: ids.openPlan });
 	await add("skill_run_started", { run: ids.openSkillRun });
 	await add("skill_phase_entered", { run: ids.openSkillRun });
 	const open: Scope = { ...main, run: ids.openScript };

@@ -2,20 +2,20 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openRuntime, type RuntimeOptions } from "@reyn/runtime";
+import { openRuntime, type Runtime, type RuntimeOptions } from "@reyn/runtime";
 import { afterAll, afterEach, beforeEach, expect, test, vi } from "vitest";
 import { pauseless } from "../../../tests/kit/timers.ts";
 import { work } from "../src/work.ts";
 
 /** What the model does in its next calls; then it answers. */
 let refusals: unknown[] = [];
-/** It makes a plan, of which nothing succeeds. */
-let isPlanning = false;
+/** What becomes of the steps of a plan that it makes, by their ids; absent: it makes none. */
+let steps: Readonly<Record<string, "fails" | "ends" | "hangs">> | undefined;
 const PLAN = {
 	goal: "g",
 	steps: [
-		{ id: "a", description: "fail", tools: [], depends_on: [] },
-		{ id: "b", description: "fail too", tools: [], depends_on: ["a"] },
+		{ id: "a", description: "look", tools: [], depends_on: [] },
+		{ id: "b", description: "say it", tools: [], depends_on: ["a"] },
 	],
 };
 let cwd: string;
@@ -25,14 +25,21 @@ beforeEach(async () => {
 });
 afterEach(async () => {
 	vi.restoreAllMocks();
+	steps = undefined;
 	await rm(cwd, { recursive: true, force: true });
 });
 
 const model: RuntimeOptions["model"] = {
 	id: "provider",
-	async *generate({ tools, messages }) {
-		if (isPlanning && tools.every(({ name }) => name !== "plan")) throw new Error("no");
-		if (isPlanning && messages.length === 1) yield { type: "toolCall", call: { id: "1", name: "plan", args: PLAN } };
+	async *generate({ tools, messages }, { signal }) {
+		const step = /^Step (\w+):/m.exec(messages[0]?.text ?? "")?.[1];
+		if (step !== undefined && steps?.[step] === "fails") throw new Error("no");
+		if (step !== undefined && steps?.[step] === "hangs") {
+			await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+			throw signal.reason;
+		}
+		if (steps && tools.some(({ name }) => name === "plan"))
+			yield { type: "toolCall", call: { id: "1", name: "plan", args: PLAN } };
 		if (refusals.length > 0) {
 			yield { type: "text", text: "half an " };
 			throw refusals.shift();
@@ -59,7 +66,11 @@ vi.mock("../src/context.ts", () => ({
 		}),
 }));
 
-async function run(format: "text" | "json" | "stream-json", prompt?: string) {
+async function run(
+	format: "text" | "json" | "stream-json",
+	prompt?: string,
+	then: (runtime: Runtime) => Promise<void> = async () => {},
+) {
 	let stdout = "";
 	let stderr = "";
 	vi.spyOn(process.stdout, "write").mockImplementation((text, then?: unknown) => {
@@ -76,6 +87,7 @@ async function run(format: "text" | "json" | "stream-json", prompt?: string) {
 		format,
 		start: async (runtime) => {
 			if (prompt !== undefined) await runtime.prompt(prompt);
+			await then(runtime);
 		},
 	});
 	vi.restoreAllMocks();
@@ -124,9 +136,40 @@ test("a program reads what is unfinished, why, and how to go on", async () => {
 });
 
 test("a plan of which steps failed is over, and ends with 6", async () => {
-	isPlanning = true;
+	steps = { a: "fails", b: "fails" };
 	const { exitCode, stderr } = await run("text", "well?");
-	isPlanning = false;
+	expect(stderr).toMatch(/^plan p\d+ ▸ 1\/2 a look ✗ no \(\d.* s, tokens unknown\)$/m);
 	expect(stderr).toMatch(/plan p\d+ finished; failed steps: a, b/);
 	expect(exitCode).toBe(6);
+});
+
+test("where its last step alone fails, what the others have found is the answer, and it ends with 6", async () => {
+	steps = { a: "ends", b: "fails" };
+	const { exitCode, stdout, stderr } = await run("text", "well?");
+	expect(stderr).toMatch(/^plan p\d+ ▸ 1\/2 a look ✓ \d.* s, 11 tokens$/m);
+	expect(stdout).toMatch(/its last step, b, failed: no\n[\s\S]*## a: look\na whole answer/);
+	expect(exitCode).toBe(6);
+	const json = JSON.parse((await run("json", "again?")).stdout);
+	expect(json).toMatchObject({ exitCode: 6, messages: [{ text: expect.stringContaining("a whole answer") }] });
+});
+
+test("a plan that a person pauses says why and how it goes on, once, and ends with 4; resumed, it ends with 0", async () => {
+	steps = { a: "ends", b: "hangs" };
+	let plan = "";
+	const pause = async (runtime: Runtime): Promise<void> => {
+		await vi.waitUntil(() => runtime.plans()[0]?.finished === 1);
+		plan = runtime.plans()[0]?.plan ?? "";
+		await runtime.pausePlan(plan);
+	};
+	const { exitCode, stderr } = await run("text", "well?", pause);
+	expect(stderr.split("\n").filter((line) => /paused|stopped|go on/.test(line))).toEqual([
+		`plan ${plan} is paused: a person has paused it; go on with: reyn plan resume ${plan}`,
+	]);
+	expect(exitCode).toBe(4);
+	steps = { a: "fails", b: "ends" };
+	const waits = await run("text");
+	expect(waits.stderr).toContain(`paused (a person has paused it); go on with reyn plan resume ${plan}`);
+	const resumed = await run("json", undefined, async (runtime) => void (await runtime.resumePlan(plan)));
+	expect(JSON.parse(resumed.stdout)).toMatchObject({ exitCode: 0, messages: [{ from: plan, text: "a whole answer" }] });
+	expect(JSON.parse(resumed.stdout)).not.toHaveProperty("paused");
 });

@@ -115,6 +115,11 @@ describe("a plan", () => {
 			expect(p1After(started(), why, next)).not.toHaveProperty("why");
 	});
 
+	test("that was given up knows why, also when that was said", () => {
+		const over = [planAborted({ plan: "p1", reason: "no more" }), laneClosed({ lane: "plan/p1" })];
+		expect(p1After(started(), ...over)).toMatchObject({ status: "aborted", why: "no more" });
+	});
+
 	test("that is amended has other steps, and keeps what became of those before", () => {
 		const amended = planAmended({ plan: "p1", steps: 3, decomposition: "other" });
 		const [before, after] = [

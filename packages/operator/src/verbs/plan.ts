@@ -65,8 +65,9 @@ function stepOf(step: StepOfPlan, all: readonly StepOfPlan[]): z.infer<typeof pl
 	};
 }
 
+/** Of a step that got no answer they are unknown: its calls may have cost something. */
 const tokensOf = (step: StepOfPlan): number | undefined =>
-	"cost" in step && step.cost ? step.cost.inputTokens + step.cost.outputTokens : undefined;
+	"cost" in step && step.cost && step.cost.calls > 0 ? step.cost.inputTokens + step.cost.outputTokens : undefined;
 
 /** Undefined: one of them is unknown. */
 const sumOf = (all: readonly (number | undefined)[]): number | undefined =>

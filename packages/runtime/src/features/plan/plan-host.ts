@@ -406,9 +406,9 @@ const endOf = (session: Session, plan: string): End => ({
 
 const fromOf = (plan: string): From => ({ kind: PLAN, id: plan });
 
-/** What the last attempt of a step took. */
+/** What the last attempt of a step took. Of one that got no answer that is unknown: its calls may have cost something. */
 function tokensOf(step: StepRun): { readonly tokens?: number } {
-	if (!("cost" in step) || !step.cost) return {};
+	if (!("cost" in step) || !step.cost || step.cost.calls === 0) return {};
 	return { tokens: step.cost.inputTokens + step.cost.outputTokens };
 }
 
