@@ -128,7 +128,7 @@ async function knownOf({ state }: Place): Promise<Known> {
 		}
 	});
 	// Written, and not known to be durable: a command that only looks does not see it, and nobody was told of it.
-	if (records.at(-1)?.kind === "plan_steps_reset") records.pop();
+	if (["plan_steps_reset", "plan_resumed"].includes(records.at(-1)?.kind)) records.pop();
 	const of = (kind: string): readonly Said[] => records.filter((record) => record.kind === kind);
 	const over = new Set<string>();
 	for (const { kind, data } of records) {
