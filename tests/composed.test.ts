@@ -160,3 +160,65 @@ test("a plan whose steps are lost says so, and one that nobody has started is un
 	expect((await runPlanIn(session, "p", undefined, { ...ports, signal })).text).toBe(all[0]);
 	await wal.close();
 });
+
+const steps = (count: number) =>
+	Array.from({ length: count }, (_, at) => ({
+		...{ id: `s${at}`, description: "Do it" },
+		depends_on: at === 0 ? [] : [`s${at - 1}`],
+	}));
+
+test.each<[what: string, proposal: unknown, code: string, message: RegExp]>([
+	["1 step", { goal: "g", steps: steps(1) }, "PLAN_INVALID", /steps: a plan has 2 to 7 steps/],
+	["8 steps", { goal: "g", steps: steps(8) }, "PLAN_INVALID", /steps: a plan has 2 to 7 steps/],
+	[
+		"two steps of one name",
+		{ goal: "g", steps: [...steps(2), ...steps(1)] },
+		"PLAN_INVALID",
+		/two steps are called "s0"/,
+	],
+	[
+		"a tool that is not there",
+		{ goal: "g", steps: steps(2).map((step) => ({ ...step, tools: ["fly"] })) },
+		"PLAN_INVALID",
+		/step "s0" wants the tool "fly"; /,
+	],
+	[
+		"a cycle",
+		{
+			goal: "g",
+			steps: [
+				...steps(2),
+				{ id: "s2", description: "x", depends_on: ["s3"] },
+				{ id: "s3", description: "x", depends_on: ["s2"] },
+			],
+		},
+		"PLAN_INVALID",
+		/s2, s3 wait for each other/,
+	],
+	[
+		"steps as a text",
+		{ goal: "g", steps: JSON.stringify(steps(2)) },
+		"PLAN_INVALID",
+		/steps: .*expected array, received string/,
+	],
+	["a goal of 1 MB", { goal: "g".repeat(1024 * 1024), steps: steps(2) }, "PLAN_INVALID", /goal: .*<=2000 characters/],
+	["no plan", null, "PLAN_INVALID", /plan: .*expected object, received null/],
+	["nothing, and there is no such plan", undefined, "PLAN_UNKNOWN", /no plan "p1" is in flight; these are: p2/],
+])(
+	"a plan of %s is refused and says what is valid; nothing is written, and another goes on",
+	async (_, proposed, code, message) => {
+		const world = new World();
+		const { wal, session } = await start(world);
+		const ports: PlanInPorts = { wal, model: world.model, tools: [], blobs: world.blobs, signal: AbortSignal.any([]) };
+		await expect(
+			runPlanIn(session, "p2", proposal, { ...ports, signal: AbortSignal.abort(new Error("killed")) }),
+		).rejects.toThrow("killed");
+		const before = [wal.tip, await world.blobs.list("")];
+		const error = await runPlanIn(session, "p1", proposed, ports).catch((error) => error);
+		expect([error.code, error.message]).toEqual([code, expect.stringMatching(message)]);
+		expect(error.message.length).toBeLessThan(500);
+		expect([wal.tip, await world.blobs.list("")]).toEqual(before);
+		expect((await runPlanIn(session, "p2", undefined, ports)).failed).toEqual([]);
+		await wal.close();
+	},
+);

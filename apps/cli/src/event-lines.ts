@@ -96,6 +96,8 @@ function eventLine(event: OneLineEvent): string | undefined {
 					return `${at} (retry ${change.retry}/${change.limit}: ${oneLine(change.reason, 60)})`;
 				case "completed":
 					return `${at} ✓ ${spentText(change)}`;
+				case "again":
+					return `${at} runs again: ${oneLine(change.reason, 100)}`;
 				case "failed":
 					return `${at} ✗ ${oneLine(change.reason, 100)} (${spentText(change)})`;
 			}

@@ -30,6 +30,14 @@ test("a configuration file that was put aside is said with both of its names, on
 	expect(eventLines({ type: "config_unfinished", reason: "ENOSPC" })[0]).toMatch(/is recorded.*tries again: ENOSPC$/);
 });
 
+test("a step of a plan that runs again by itself says why", () => {
+	const step = { plan: "p2", step: "s1", index: 1, size: 3, done: 1, description: "Look" };
+	const change = { status: "again", reason: "its result\nis lost" } as const;
+	expect(eventLines({ type: "plan_step", scope, ...step, change })).toEqual([
+		"plan p2 ▸ 1/3 s1 Look runs again: its result is lost",
+	]);
+});
+
 test("a call that was denied is said, in one line", () => {
 	const text = "ERROR: denied: write sum.js: nobody is here\nwho could allow it";
 	expect(eventLines({ type: "tool_failed", scope, turn: 2, text })).toEqual([

@@ -49,7 +49,7 @@ const HALF = /(?<!\\ud[89ab][0-9a-f]{2})\\ud[c-f][0-9a-f]{2}|\\ud[89ab][0-9a-f]{
 /** @param next what it says to a request; by default the first of `replies` */
 export async function openWire(
 	speaker: Speaker,
-	next?: (body: Readonly<Record<string, unknown>>) => Reply,
+	next?: (body: Readonly<Record<string, unknown>>) => Reply | Promise<Reply>,
 ): Promise<Wire> {
 	const asked: Record<string, unknown>[] = [];
 	const replies: Reply[] = [];
@@ -66,7 +66,7 @@ export async function openWire(
 			return refuse(400, {
 				error: { type: "invalid_request_error", code: 400, status: "INVALID_ARGUMENT", message: wrong },
 			});
-		const reply = next?.(body) ?? replies.shift() ?? { text: "nothing more" };
+		const reply = (await next?.(body)) ?? replies.shift() ?? { text: "nothing more" };
 		if (reply.refusal) return refuse(reply.refusal.status, reply.refusal.body, reply.refusal.headers);
 		if (reply.isSilent) return void silent.add(response);
 		response.writeHead(200, { "content-type": "text/event-stream" });

@@ -5,6 +5,7 @@ import { isReynError, type Scope } from "@reyn/wal";
 import { answerOf, type PlanResult } from "./answer.ts";
 import { type Decomposition, type PlanStep, terminalStep } from "./decomposition.ts";
 import { PlanError } from "./errors.ts";
+import { LostResult, LostResults } from "./lost-result.ts";
 import type { StepContext } from "./narrow.ts";
 import { patiently } from "./patiently.ts";
 import { isInFlight, type PlanRun } from "./plan-runs.ts";
@@ -104,7 +105,9 @@ export interface PlanProgress {
 				readonly reason: string;
 				readonly cost?: Cost;
 				readonly took?: number;
-		  };
+		  }
+		/** It was over, and is not any more. */
+		| { readonly status: "again"; readonly reason: string };
 }
 
 /**
@@ -126,6 +129,8 @@ export async function execute(
 	const running = new Map<string, Promise<void>>();
 	/** The steps that wait for somebody: the others go on. */
 	const held = new Map<string, unknown>();
+	const lost = new LostResults(plan, scope, ports);
+	let answer: PlanResult;
 	let made: Made = { of: ports.run().decomposition, decomposition };
 	/** The steps as they are now. */
 	const current = async (): Promise<Made> => {
@@ -138,6 +143,7 @@ export async function execute(
 	const start = (step: PlanStep): Promise<void> =>
 		executeStep(plan, { made, current }, step, scope, ports)
 			.catch((error) => {
+				if (error instanceof LostResult) return lost.runAgain(error);
 				if (!isReynError(error, "CALL_WAITING", "CALL_IN_DOUBT")) throw error;
 				held.set(step.id, error);
 			})
@@ -151,7 +157,16 @@ export async function execute(
 				await current();
 				continue;
 			}
-			if (isFinished(run, made.decomposition) && run.status !== "paused") break;
+			if (isFinished(run, made.decomposition) && run.status !== "paused") {
+				try {
+					answer = await answerOf(run, made.decomposition, ports.results);
+					break;
+				} catch (error) {
+					if (!(error instanceof LostResult)) throw error;
+					await lost.runAgain(error);
+					continue;
+				}
+			}
 			if (run.status !== "paused")
 				for (const step of readySteps(run, made.decomposition)) {
 					if (running.size >= concurrency) break;
@@ -164,9 +179,8 @@ export async function execute(
 		// Waits for all steps: nothing of the plan may write after this returns.
 		await Promise.allSettled(running.values());
 	}
-	const run = ports.run();
-	const { text, failed } = await answerOf(run, made.decomposition, ports.results);
-	const last = stepOf(run, terminalStep(made.decomposition).id);
+	const { text, failed } = answer;
+	const last = stepOf(ports.run(), terminalStep(made.decomposition).id);
 	const beside =
 		last.status === "completed"
 			? last.spilled

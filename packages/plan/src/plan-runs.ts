@@ -148,8 +148,11 @@ export const planRuns = defineProjection({
 			return withStep(state, plan, step, record, () => ({ ...before, forgotten: forgottenIn(before) + 1 }));
 		}),
 		// A new attempt has a lane of its own, so nothing of the old one is recalled.
-		on(planStepsReset, (state, { plan, steps }, record) =>
-			steps.reduce((next, step) => withStep(next, plan, step, record, again), reopened(state, plan)),
+		on(planStepsReset, (state, { plan, steps, why }, record) =>
+			steps.reduce(
+				(next, step) => withStep(next, plan, step, record, again),
+				why === undefined ? reopened(state, plan) : state,
+			),
 		),
 		on(planAmended, (state, { plan, steps: size, decomposition }) =>
 			withPlan(state, plan, (run) => ({ ...run, size, decomposition })),

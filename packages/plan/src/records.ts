@@ -46,8 +46,11 @@ export const planStepFailed = defineRecord(
 );
 /** A limit of a running step is extended by what it is, once more. */
 export const planStepExtended = defineRecord("plan_step_extended", z.object({ plan, step, limit: z.enum(limitKinds) }));
-/** These steps run again, as if they never had. A plan that waits or has ended goes on. */
-export const planStepsReset = defineRecord("plan_steps_reset", z.object({ plan, steps: z.array(step), by }));
+/** These steps run again, as if they never had; a plan that waits or has ended goes on. `why`: nobody has asked for it, and a plan that waits still does. */
+export const planStepsReset = defineRecord(
+	"plan_steps_reset",
+	z.object({ plan, steps: z.array(step), why: z.string().optional(), by }),
+);
 /** The plan has other steps from here on. Those that are not pending are the same. */
 export const planAmended = defineRecord(
 	"plan_amended",

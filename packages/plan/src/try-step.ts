@@ -16,12 +16,12 @@ import { isReynError, type Scope, systemTimers } from "@reyn/wal";
 import type { Decomposition, PlanStep } from "./decomposition.ts";
 import { PlanError } from "./errors.ts";
 import type { PlanPorts, PlanProgress } from "./execute.ts";
+import { resultOf } from "./lost-result.ts";
 import { narrowed, partsOf, READ_RESULT, readResult } from "./narrow.ts";
 import { patiently } from "./patiently.ts";
 import type { Cost } from "./records.ts";
 import { Paused, StepLimits } from "./step-limits.ts";
 import { goalLine, stepLine, stepRequest } from "./step-prompt.ts";
-import { stepOf, textOf } from "./step-status.ts";
 
 /** One attempt of a step. */
 export interface StepTask {
@@ -52,7 +52,7 @@ const MAX_REASON = 1000;
 /**
  * Runs an attempt until it ends, or waits. A model call is tried again by the common policy, `retryLimit` times.
  *
- * @throws JournalError `CALL_WAITING`, `CALL_IN_DOUBT`: it goes on when its plan does; the signal's reason
+ * @throws JournalError `CALL_WAITING`, `CALL_IN_DOUBT`: it goes on when its plan does; LostResult of a step that it depends on; the signal's reason
  */
 export async function tryStep(
 	task: StepTask,
@@ -151,7 +151,7 @@ const stillAsking = (maxIterations: number): PlanError =>
 async function resultsFor({ depends_on }: PlanStep, ports: PlanPorts): Promise<ReadonlyMap<string, string>> {
 	const run = ports.run();
 	return new Map(
-		await Promise.all(depends_on.map(async (id) => [id, await textOf(stepOf(run, id), ports.results)] as const)),
+		await Promise.all(depends_on.map(async (id) => [id, await resultOf(run, id, ports.results)] as const)),
 	);
 }
 

@@ -4,7 +4,7 @@ import { type Appender, memoryBlobs, type Timers } from "@reyn/wal";
 import { mortalEngine } from "@reyn/wal/testing";
 import { describe, expect, test } from "vitest";
 import type { PlanPorts, PlanProgress } from "../src/index.ts";
-import { planStepCompleted, planStepFailed, withDependents } from "../src/index.ts";
+import { planStepCompleted, planStepFailed, spilledStepResults, withDependents } from "../src/index.ts";
 import { planStepsReset } from "../src/records.ts";
 import {
 	failing,
@@ -17,6 +17,12 @@ import {
 	scripted,
 	stepIn,
 } from "./plan-process.ts";
+
+/** Where the result of a step lies beside the log. */
+async function nameOfResult(process: Process, step: string): Promise<string> {
+	const of = (await process.records()).filter(planStepCompleted.is).find(({ data }) => data.step === step);
+	return spilledStepResults.ofRecord(of as never)[0] as string;
+}
 
 const changes = (progress: readonly PlanProgress[]) => progress.map(({ step, change }) => `${step} ${change.status}`);
 
@@ -194,29 +200,53 @@ describe("a fresh plan", () => {
 		expect(completed[0]?.data).toMatchObject({ step: "s1", result: large });
 	});
 
-	test("whose large result is lost says so and waits for it; nothing is paid meanwhile", async () => {
+	test("whose large result is lost has that step run again, and says why; the others keep theirs", async () => {
 		const results = memoryBlobs();
-		const model = scripted({ s1: "a".repeat(40_000), s2: failing("busy", { retryable: true }) });
-		const time = new (class extends PauselessTime {
-			override after(ms: number, run: () => void): () => void {
-				const stop = super.after(ms, run);
-				if (this.waits.length > 0) process.cancel("killed");
-				return stop;
-			}
-		})();
-		await using process = await Process.start({ model, limits: { retryLimit: 1 }, time });
-		await expect(process.execute(planOf("s1", "s2 needs s1"), { results })).rejects.toThrow("killed");
-		const [name = ""] = await results.list("");
-		const bytes = (await results.get(name)) as Uint8Array;
-		await results.delete(name);
+		const plan = planOf("s1", "s2", "s3 needs s1", "s4 needs s1", "s5 needs s2 s3 s4");
+		const gate = Promise.withResolvers<string>();
+		const open = () => gate.promise;
+		const model = scripted({ s1: "a".repeat(2000), s2: "b".repeat(2000), s3: open, s4: open });
+		await using process = await Process.start({ model });
+		const first = process.execute(plan, { results });
+		await expect.poll(() => model.paid.length).toBe(4);
+		process.cancel("killed");
+		gate.resolve("cut");
+		await expect(first).rejects.toThrow("killed");
+		await results.delete(await nameOfResult(process, "s1"));
 
-		const again = scripted({});
+		const again = scripted({ s1: "c".repeat(2000), s5: (_, request) => promptOf(request) });
 		await using next = await process.next({ model: again, time: new PauselessTime() });
-		await expect(next.execute(planOf("s1", "s2 needs s1"), { results })).rejects.toMatchObject({ code: "RESULT_LOST" });
-		expect(again.paid).toEqual([]);
-		expect(next.run().status).toBe("running");
-		await results.put(name, bytes);
+		const { text, failed } = await next.execute(plan, { results });
+		expect(again.paid).toEqual(["s1/0", "s3/0", "s4/0", "s5/0"]);
+		expect([failed, text]).toEqual([[], expect.stringContaining(`### s2: Do s2\n${"b".repeat(2000)}`)]);
+		expect(promptOf(again.requests[1] as never)).toContain(`### s1: Do s1\n${"c".repeat(2000)}`);
+		// Two steps missed it, and it is said once.
+		expect((await next.records()).filter(planStepsReset.is).map(({ data }) => data)).toEqual([
+			{ plan: "p1", steps: ["s1"], why: "its result is lost: it is missing or changed beside the log" },
+		]);
+		expect(next.run().steps).toMatchObject({ s1: { attempt: 1 }, s2: { attempt: 0 } });
+	});
+
+	test("whose answer is lost before it is delivered pays for the last step alone", async () => {
+		const results = memoryBlobs();
+		const model = scripted({ s1: "a".repeat(2000), s2: "b".repeat(2000) });
+		await using process = await Process.start({ model });
+		const dies = { results, deliver: () => Promise.reject(new Error("killed")) };
+		await expect(process.execute(planOf("s1", "s2 needs s1"), dies)).rejects.toThrow("killed");
+		await results.delete(await nameOfResult(process, "s2"));
+		const again = scripted({});
+		await using next = await process.next({ model: again });
 		expect(await next.execute(planOf("s1", "s2 needs s1"), { results })).toEqual({ text: "s2 done", failed: [] });
+		expect([again.paid, next.view.get(outbox)]).toEqual([["s2/0"], [{ plan: "p1", text: "s2 done" }]]);
+	});
+
+	test("whose results are lost again and again stops, so that nothing is paid without end", async () => {
+		const results = { ...memoryBlobs(), get: async () => undefined };
+		const model = scripted({ s1: "a".repeat(2000) });
+		await using process = await Process.start({ model });
+		const lost = process.execute(planOf("s1", "s2 needs s1"), { results });
+		await expect(lost).rejects.toMatchObject({ code: "RESULT_LOST" });
+		expect([model.paid, process.run().status]).toEqual([["s1/0", "s1/0"], "running"]);
 	});
 
 	test("whose step fails with an endless reason says how it begins", async () => {

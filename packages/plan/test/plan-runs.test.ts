@@ -120,6 +120,13 @@ describe("a plan", () => {
 		expect(p1After(started(), ...over)).toMatchObject({ status: "aborted", why: "no more" });
 	});
 
+	test("that is paused stays so where a step runs again since its result is lost", () => {
+		const lost = planStepsReset({ plan: "p1", steps: ["s1"], why: "lost" });
+		expect(p1After(started(), begun("s1"), done("s1"), planPaused({ plan: "p1" }), lost)).toMatchObject({
+			...{ status: "paused", steps: { s1: { status: "pending", attempt: 1 } } },
+		});
+	});
+
 	test("that is amended has other steps, and keeps what became of those before", () => {
 		const amended = planAmended({ plan: "p1", steps: 3, decomposition: "other" });
 		const [before, after] = [

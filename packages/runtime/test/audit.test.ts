@@ -137,6 +137,11 @@ const lines: readonly (readonly [kind: string, data: object, line: object])[] = 
 	],
 	["plan_steps_reset", { plan: "p2", steps: ["a"] }, { kind: "plan", what: "steps reset", plan: "p2", steps: ["a"] }],
 	[
+		"plan_steps_reset",
+		{ plan: "p2", steps: ["a"], why: "its result is lost" },
+		{ kind: "plan", what: "steps reset", plan: "p2", steps: ["a"], why: "its result is lost" },
+	],
+	[
 		"plan_step_extended",
 		{ plan: "p2", step: "a", limit: "retries" },
 		{ kind: "plan", what: "limit extended", plan: "p2", step: "a", limit: "retries" },

@@ -5,6 +5,7 @@ import { openWal } from "@reyn/wal";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { z } from "zod";
 import { allRecords, assistantMessage, mainSession, type Runtime } from "../src/index.ts";
+import { cutAfter, kindsIn } from "./cut.ts";
 import { blobsOf, seal } from "./kept-files.ts";
 import { emptyArea, lastOf, makeProject, open, type Project, scripted, storeAt } from "./project.ts";
 
@@ -64,6 +65,26 @@ test("a plan of results that no record holds brings its answer whole; each lies 
 	await runtime.prompt("and?");
 	await runtime.idle();
 	expect(later.asked[0]?.messages).toContainEqual({ role: "assistant", text: ANSWER, toolCalls: [] });
+	await runtime.close();
+});
+
+test("a step whose result is lost runs again at the next start; the stream says why, and the rest is not paid again", async () => {
+	const first = await open(project, { model: model() });
+	await first.runtime.prompt("plan!");
+	await first.runtime.idle();
+	await first.runtime.close();
+	const state = await cutAfter(project, (await kindsIn(project)).indexOf("plan_step_completed") + 1);
+	await emptyArea(state, "results");
+
+	const again = model();
+	const { runtime, events, shown } = await open({ ...project, state }, { model: again });
+	runtime.resume();
+	await runtime.idle();
+	expect(again.asked.map((request) => /Step (.)/.exec(lastOf(request))?.[1])).toEqual(["a", "b"]);
+	expect(shown.map(({ text }) => text)).toEqual([ANSWER]);
+	const why = "its result is lost: it is missing or changed beside the log";
+	const told = events.flatMap((event) => (event.type === "plan_step" ? [[event.step, event.done, event.change]] : []));
+	expect(told).toContainEqual(["a", 0, { status: "again", reason: why }]);
 	await runtime.close();
 });
 

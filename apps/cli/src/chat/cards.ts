@@ -122,6 +122,8 @@ function toldStep(card: PlanCard, { step, done, change }: Extract<RuntimeEvent, 
 				return { status: "completed", note: spentText(change) };
 			case "failed":
 				return { status: "failed", note: change.reason };
+			case "again":
+				return { status: "waits", note: change.reason };
 		}
 	};
 	const steps = card.steps.map((each) => (each.id === step ? { ...each, ...now() } : each));

@@ -30,8 +30,8 @@ export function auditPlan(record: WalRecord): Audited | undefined {
 		return { kind: "plan", what: "step failed", plan, step, why: brief(reason) };
 	}
 	if (planStepsReset.is(record)) {
-		const { plan, steps, by } = record.data;
-		return { kind: "plan", what: "steps reset", plan, steps, by };
+		const { plan, steps, by, why } = record.data;
+		return { kind: "plan", what: "steps reset", plan, steps, by, why };
 	}
 	if (planStepExtended.is(record)) return { kind: "plan", what: "limit extended", ...record.data };
 	if (planAmended.is(record)) {

@@ -12,6 +12,7 @@ import {
 	planStepCompleted,
 	planStepFailed,
 	planStepStarted,
+	planStepsReset,
 	readDecomposition,
 } from "@reyn/plan";
 import { stepOf } from "@reyn/plan/internal";
@@ -47,6 +48,12 @@ export async function tellPlan(record: WalRecord, context: TellContext): Promise
 		if (reason === undefined) return [];
 		return [{ type: "plan_end", scope, plan, outcome: "paused", failed: [], reason }];
 	}
+	if (planStepsReset.is(record)) {
+		const { plan, steps, why: reason } = record.data;
+		// What a person has asked for is told by whom they have asked.
+		if (reason === undefined) return [];
+		return Promise.all(steps.map((step) => stepEvent(record, context, { plan, step }, { status: "again", reason })));
+	}
 	if (planCompleted.is(record)) {
 		const { plan } = record.data;
 		const run = planIn((await context.before()).get(planRuns), plan);
@@ -76,6 +83,7 @@ async function stepEvent(
 	const settled = run ? settledIn(run) : new Set<string>();
 	const isOver = change.status === "completed" || change.status === "failed";
 	if (isOver) settled.add(step);
+	if (change.status === "again") settled.delete(step);
 	const began = run && stepOf(run, step);
 	const took = began?.status === "running" && began.at !== undefined ? Math.max(0, record.ts - began.at) : undefined;
 	return {
