@@ -199,9 +199,14 @@ test.each<[what: string, proposal: unknown, code: string, message: RegExp]>([
 		"steps as a text",
 		{ goal: "g", steps: JSON.stringify(steps(2)) },
 		"PLAN_INVALID",
-		/steps: .*expected array, received string/,
+		/steps: expected a list of steps; found a text$/,
 	],
-	["a goal of 1 MB", { goal: "g".repeat(1024 * 1024), steps: steps(2) }, "PLAN_INVALID", /goal: .*<=2000 characters/],
+	[
+		"a goal of 1 MB",
+		{ goal: "g".repeat(1024 * 1024), steps: steps(2) },
+		"PLAN_INVALID",
+		/goal: expected at most 2000 characters; found 1048576$/,
+	],
 	["no plan", null, "PLAN_INVALID", /plan: .*expected object, received null/],
 	["nothing, and there is no such plan", undefined, "PLAN_UNKNOWN", /no plan "p1" is in flight; these are: p2/],
 ])(

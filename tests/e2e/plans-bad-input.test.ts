@@ -127,7 +127,7 @@ describe("is refused, and changes nothing", () => {
 			"a description without end",
 			["plan", "amend", "CUT", "--describe", `s5=${"x".repeat(100_000)}`, "--yes"],
 			2,
-			/description: Too big: expected string to have <=500/,
+			/description: expected at most 500 characters; found 100000/,
 		],
 		[
 			"steps as a text of JSON",

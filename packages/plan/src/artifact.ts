@@ -66,10 +66,14 @@ function jsonOf(text: string): unknown {
 }
 
 /** The steps of a plan. @throws PlanError `PLAN_LOST`; any other failure to read, which may pass */
-export async function keptOf({ decomposition }: PlanRun, plan: string, blobs: BlobStore): Promise<Decomposition> {
+export async function keptOf(
+	{ decomposition }: Pick<PlanRun, "decomposition">,
+	plan: string,
+	blobs: BlobStore,
+): Promise<Decomposition> {
 	const read = await readDecomposition(decomposition, blobs);
 	if (read.kind === "sound") return read.decomposition;
-	throw new PlanError("PLAN_LOST", `the steps of plan "${plan}" are lost: ${read.why}. Discard it, and ask anew`, {
+	throw new PlanError("PLAN_LOST", `the steps of plan ${plan} are lost: ${read.why}. Discard it, and ask anew`, {
 		plan,
 	});
 }

@@ -177,7 +177,14 @@ function leaves(steps: readonly PlanStep[]): readonly PlanStep[] {
 
 /** What a schema says against a value, each with its place in it: `steps.0.id: …`. */
 export const problemsOf = ({ issues }: z.ZodError): string[] =>
-	issues.map(({ path, message }) => `${path.join(".") || "plan"}: ${message.replace(/^Invalid input: /, "")}`);
+	issues
+		// The length of a text where a list is expected is not worth a word.
+		.filter(({ path, code }) => (code !== "too_big" && code !== "too_small" ? true : !isOfType(issues, path)))
+		.map(({ path, message }) => `${path.join(".") || "plan"}: ${message.replace(/^Invalid input: /, "")}`);
+
+/** Is something of another type than is expected there? */
+const isOfType = (issues: z.ZodError["issues"], at: readonly PropertyKey[]): boolean =>
+	issues.some(({ path, code }) => code === "invalid_type" && path.join(".") === at.join("."));
 
 /** A model that is told is asked again with this text, so it is short, however much is wrong. */
 const MOST_PROBLEMS = 10;

@@ -1,4 +1,5 @@
 /** What other packages of Reyn need of this one, and nobody else: `@reyn/plan/internal`. It may change in any version. */
+export { keptOf } from "./artifact.ts";
 export { defaultPlanLimits } from "./execute.ts";
 export { costOf } from "./operate.ts";
 export { isInFlight } from "./plan-runs.ts";

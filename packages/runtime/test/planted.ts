@@ -57,7 +57,7 @@ const model = (isHeld: boolean) =>
 	scripted(async (request) => {
 		if (lastOf(request) === "plan it") return [{ name: PLAN_TOOL, args: payingPlan }];
 		if (isHeld && /Step a/.test(lastOf(request))) await new Promise(() => {});
-		return `${lastOf(request)} `.repeat(5000);
+		return `${lastOf(request).slice(0, 40)} `.repeat(5000);
 	});
 
 const opened = async (state: string, how: { readOnly?: boolean; isHeld?: boolean } = {}): Promise<Runtime> => {

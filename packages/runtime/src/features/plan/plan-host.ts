@@ -25,7 +25,6 @@ import {
 	planStarted,
 	planStepsReset,
 	planTool,
-	type ReadDecomposition,
 	readDecomposition,
 	type StepLimit,
 	type StepRun,
@@ -33,7 +32,7 @@ import {
 	withDependents,
 	writeDecomposition,
 } from "@reyn/plan";
-import { costOf, isSettled, stepOf } from "@reyn/plan/internal";
+import { costOf, isSettled, keptOf, stepOf } from "@reyn/plan/internal";
 import { type BlobStore, canonicalJson, isReynError, type Scope } from "@reyn/wal";
 import { brief } from "../../kernel/audit.ts";
 import { atOnce, type End, type Keep, sayEnd, shownWhenOver, type Went } from "../../kernel/background.ts";
@@ -323,7 +322,7 @@ export class PlanHost implements FeatureHost {
 	}
 
 	async #stepsOf(decomposition: string, plan: string): Promise<Decomposition> {
-		return soundOf(await readDecomposition(decomposition, this.#blobs), plan);
+		return keptOf({ decomposition }, plan, this.#blobs);
 	}
 
 	/** @throws JournalError `CALL_WAITING` */
@@ -450,12 +449,6 @@ function tokensOf(step: StepRun): { readonly tokens?: number } {
 }
 
 const planScope = ({ scope }: Session, plan: string): Scope => ({ ...scope, run: plan });
-
-function soundOf(read: ReadDecomposition, plan: string): Decomposition {
-	if (read.kind === "sound") return read.decomposition;
-	const text = `the steps of plan ${plan} are lost: ${read.why}. Discard it, and ask anew`;
-	throw new PlanError("PLAN_LOST", text, { plan });
-}
 
 function limitText({ plan, step, limit, reached, base, reason }: StepLimit): string {
 	const why = {
