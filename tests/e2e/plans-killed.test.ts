@@ -352,7 +352,7 @@ const operations: Readonly<Record<string, Operation>> = {
 	]),
 };
 
-const KILLS = Number(process.env.REYN_RUNS ?? sample(3, 60));
+const KILLS = Number(process.env.REYN_RUNS ?? sample(2, 30));
 
 test(
 	`of plans, ${KILLS} kills: none pays twice, each says its one outcome once, a discard is final`,

@@ -51,7 +51,7 @@ async function failureWith(yaml: string, looks: number, hangs = false): Promise<
 	});
 	await runtime.prompt("plan it");
 	await runtime.idle();
-	expect(events.at(-1)).toMatchObject({ type: "plan_end", outcome: "completed" });
+	expect(events.findLast(({ type }) => type === "plan_end")).toMatchObject({ type: "plan_end", outcome: "completed" });
 	return events
 		.flatMap((event) => (event.type === "plan_step" && event.change.status === "failed" ? [event.change.reason] : []))
 		.at(0);

@@ -81,8 +81,8 @@ export interface PlanPorts extends Using {
 	 * @param spilled where the text lies beside the log, if it is above 32 KiB, so that it need not be stored twice
 	 */
 	deliver(text: string, spilled?: SpilledText): Promise<void>;
-	/** Called when a step's outcome is durable, to write a checkpoint. */
-	onBoundary(kind: "plan_step", title: string, scope: Scope): Promise<void>;
+	/** Called when the outcome of a step, or the end of the plan, is durable, to write a checkpoint. */
+	onBoundary(kind: "plan_step" | "plan", title: string, scope: Scope): Promise<void>;
 }
 
 /** A line of progress. `index` of `size` is the step's place in the plan. */
@@ -194,6 +194,8 @@ export async function execute(
 		return ports.log.append(planCompleted({ plan }), scope);
 	});
 	await durable;
+	// Here it holds up no cut of the log, as it does at the boundaries before.
+	await ports.onBoundary("plan", `${plan}: ${cut(made.decomposition.goal)}`, scope);
 	return { text, failed };
 }
 

@@ -97,7 +97,7 @@ describe("a fresh plan", () => {
 		expect(process.progress[2]).toMatchObject({ step: "s2", index: 2, size: 2, description: "y".repeat(60) });
 	});
 
-	test("reports a step as done only once that is durable, and ends it with a boundary", async () => {
+	test("reports a step as done only once that is durable, and ends it with a boundary, as the plan", async () => {
 		await using process = await Process.start();
 		const durable: boolean[] = [];
 		const progress = ({ change }: PlanProgress): void => {
@@ -105,7 +105,7 @@ describe("a fresh plan", () => {
 		};
 		await process.execute(planOf("s1", "s2 needs s1"), { progress });
 		expect(durable).toEqual([true, true]);
-		expect(process.boundaries).toEqual(["plan_step p1 s1: Do s1", "plan_step p1 s2: Do s2"]);
+		expect(process.boundaries).toEqual(["plan_step p1 s1: Do s1", "plan_step p1 s2: Do s2", "plan p1: Find out"]);
 	});
 
 	test("counts steps one by one, in the order in which they end, also those that end at once", async () => {
@@ -410,7 +410,7 @@ describe("a step", () => {
 		expect(result).toEqual({ text: "the answer", failed: ["s1"] });
 		const last = model.requests.find((request) => stepIn(request) === "s3");
 		expect(promptOf(last as never)).toContain("### s1: Do s1\n(FAILED: no key)\n### s2: Do s2\ns2 done");
-		expect(process.boundaries).toHaveLength(3);
+		expect(process.boundaries).toHaveLength(4);
 	});
 
 	test("that comes last and fails leaves an answer: why, and what the others have found", async () => {

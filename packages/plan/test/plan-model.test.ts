@@ -1,14 +1,14 @@
 /**
  * Random plans, against a reader of the log that copies everything: whatever fails, asks, is paused, amended, run again, given up,
  * killed, stopped or taken away by a collection, each step comes to what it must, once, and nothing recorded is paid again.
- * `REYN_RUNS` sets how many there are (default 3,000), `REYN_SEED` the first one's seed.
+ * `REYN_RUNS` sets how many there are (default 1,000), `REYN_SEED` the first one's seed.
  */
 import { afterAll, expect, test } from "vitest";
 import { SEED } from "../../../tests/kit/seeded.ts";
 import { sample } from "../../../tests/sample.ts";
 import { type Met, PlanLife } from "./plan-life.ts";
 
-const RUNS = Number(process.env.REYN_RUNS ?? sample(80, 3_000));
+const RUNS = Number(process.env.REYN_RUNS ?? sample(80, 1_000));
 /** So many histories are told by one test; the message of one that fails has its own seed. */
 const EACH = Math.min(RUNS, 50);
 

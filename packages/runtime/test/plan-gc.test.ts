@@ -152,3 +152,18 @@ test("each plan goes on behind a cut, or shows what it has found; what only a li
 	expect(askedIn(last).slice(5)).toEqual(["labelled/b", "labelled/c"]);
 	await runtime.close();
 });
+
+test("where one plan follows the other, and nothing else is asked, what is old can be cut all the same", async () => {
+	const of = model();
+	let opened = await open(project, { model: of });
+	for (const goal of ["first", "second", "third"]) {
+		await begin(opened, of, goal, false);
+		opened = await nextDay(opened, of);
+	}
+	const { first } = await opened.runtime.gc(all);
+	expect(first).toBeGreaterThan(1);
+	expect(opened.runtime.plans().map(({ goal, status }) => `${goal} ${status}`)).toEqual([
+		...["first completed", "second completed", "third completed"],
+	]);
+	await opened.runtime.close();
+});

@@ -9,6 +9,8 @@ export const resume = workVerb({
 	params: {},
 	example: "",
 	begun: z.object({ goesOn: z.boolean() }),
+	// What would go on is more than what is known to be durable.
+	at: "as recovered",
 	async check(runtime) {
 		const { turns, plans, runs, undelivered } = runtime.restored();
 		const running = [...plans, ...runs].filter(({ status }) => status === "running");
