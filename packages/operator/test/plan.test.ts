@@ -150,6 +150,8 @@ test("one that is over is shown with what each step found, took, and would cost 
 	expect(shown).toMatch(
 		/^c {2}completed {2}after a, b {2}1,010 tokens .* again: 1,010 tokens {2}write it up: they differ very.*…$/m,
 	);
+	expect(await linesOf("plan show", { id: plan, step: "c" })).toBe(`they differ ${"very much ".repeat(400)}`);
+	await expect(linesOf("plan show", { id: plan, step: "z" })).rejects.toMatchObject({ code: "PLAN_UNKNOWN_STEP" });
 	expect(await previewed({ id: plan, from: "b" })).toBe(
 		"would run: b (1,010 tokens), c (1,010 tokens)\nstays, and is not paid again: a\nprice, if they take what they took last: 2,020 tokens",
 	);

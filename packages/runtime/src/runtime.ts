@@ -623,6 +623,15 @@ export class Runtime implements AsyncDisposable {
 		return this.#kernel.hostOf(this.#builtIn.plan).steps(this.#ownerOfPlan(plan), plan);
 	}
 
+	/**
+	 * All that a step of a plan has found, in flight or over, or why it has failed.
+	 *
+	 * @throws PlanError `PLAN_UNKNOWN`, `PLAN_UNKNOWN_STEP`, `PLAN_LOST`; JournalError `RESULT_LOST`
+	 */
+	async planResult(plan: string, step: string): Promise<string> {
+		return this.#kernel.hostOf(this.#builtIn.plan).result(this.#ownerOfPlan(plan), plan, step);
+	}
+
 	/** @throws PlanError `PLAN_UNKNOWN`; TimetravelError `TIMETRAVEL_STALE` */
 	async discardPlan(plan: string, { expect }: Confirmed = {}): Promise<void> {
 		this.#kernel.assertOpen();

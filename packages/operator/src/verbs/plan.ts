@@ -34,17 +34,25 @@ export const withCost = async (runtime: Runtime, plan: PlanEntry): Promise<z.inf
 export const planShow = readVerb({
 	name: "plan show",
 	summary: "the steps of a plan: what each waits for, found and cost, and what it would cost again",
-	params: { id },
+	params: { id, step: word("step", "show all that this step has found", z.string().optional()) },
 	example: "p12",
-	result: planShape.extend({ steps: list(planStepShape) }),
-	async read(runtime, { id }) {
+	result: planShape.extend({
+		steps: list(planStepShape),
+		/** Of the step that was named. */ found: z.string().exactOptional(),
+	}),
+	async read(runtime, { id, step }) {
 		const steps = await runtime.planSteps(id);
 		const found = runtime.plans().find(({ plan }) => plan === id);
 		// A rewind may have taken it away while they were read.
 		if (!found) throw new OperatorError("OPERATOR_NOT_FOUND", `plan ${id} is not on this line of history any more`);
-		return { ...(await withCost(runtime, found)), steps: steps.map((step) => stepOf(step, steps)) };
+		return {
+			...(await withCost(runtime, found)),
+			steps: steps.map((each) => stepOf(each, steps)),
+			...(step !== undefined && { found: await runtime.planResult(id, step) }),
+		};
 	},
-	lines({ steps, ...plan }) {
+	lines({ steps, found, ...plan }) {
+		if (found !== undefined) return found.split("\n");
 		const lost = "its steps are lost: the file that had them is gone or changed";
 		return [...planLines([plan], `, ${tokensText(plan.tokens)}`), ...(steps.length > 0 ? steps.map(stepLine) : [lost])];
 	},

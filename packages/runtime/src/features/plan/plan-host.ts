@@ -227,6 +227,14 @@ export class PlanHost implements FeatureHost {
 		);
 	}
 
+	/** All that a step has found, or why it has failed. @throws PlanError `PLAN_UNKNOWN`, `PLAN_UNKNOWN_STEP`, `PLAN_LOST`; JournalError `RESULT_LOST` */
+	async result(session: Session, plan: string, step: string): Promise<string> {
+		const run = runOf(session, plan) ?? findKept(session.view.get(planRuns), plan);
+		const steps = await this.#stepsOf(run.decomposition, plan);
+		withDependents(steps, step);
+		return textOf(stepOf(run, step), this.#kernel.blobs(RESULTS));
+	}
+
 	async #beginningOf(step: StepRun): Promise<{ readonly beginning?: string }> {
 		if (step.status !== "completed") return {};
 		try {
