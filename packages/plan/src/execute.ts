@@ -53,7 +53,7 @@ export interface StepLimit {
 	readonly reason?: string;
 }
 
-/** What becomes of a step at its limit. `pause`: the plan waits until it is resumed, and the limit is asked about again. */
+/** What becomes of a step at its limit. `pause`: the plan waits until it is resumed, and the step goes on then as if it were extended. */
 export type AtLimit = "extend" | "fail" | "pause";
 
 export interface PlanPorts extends Using {
