@@ -114,7 +114,6 @@ export const planResume = workVerb({
 	example: "p12 --from s3",
 	isAlone: true,
 	begun: z.object({ plan: z.string(), again: texts }),
-	at: "as recovered",
 	preview: readVerb({
 		name: "plan resume",
 		summary: "what would run, what stays, and what it took last",
@@ -150,7 +149,6 @@ export const planRetry = workVerb({
 	example: "p12 s3",
 	isAlone: true,
 	begun: z.object({ plan: z.string(), again: texts }),
-	at: "as recovered",
 	check: async (runtime, { id, step }) => assertFailed(runtime, id, step),
 	async begin(runtime, { id: plan, step }) {
 		await assertFailed(runtime, plan, step);

@@ -65,7 +65,6 @@ export const skillResume = workVerb({
 	example: "s3f2a",
 	isAlone: true,
 	begun: z.object({ run: z.string() }),
-	at: "as recovered",
 	check: async (runtime, { run }) => void runtime.findSkillRun(run),
 	async begin(runtime, { run }) {
 		await runtime.resumeSkillRun(run);
