@@ -215,9 +215,10 @@ class History {
 		}
 		for (let turns = 0; turns < 20; turns++) await new Promise(setImmediate);
 		if (this.#run.status === "running")
-			await this.#runtime.pausePlan(this.#plan).catch((error: { code?: string }) => {
-				expect(error.code).toBe("PLAN_UNKNOWN");
-			});
+			await this.#runtime.pausePlan(this.#plan).then(
+				() => meet("pause"),
+				(error: { code?: string }) => expect(error.code).toBe("PLAN_UNKNOWN"),
+			);
 		await this.#runtime.idle();
 		this.#keep();
 	}

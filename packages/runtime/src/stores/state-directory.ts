@@ -56,7 +56,7 @@ async function sweep(layout: Layout, puts: ReadonlySet<Promise<void>>, dryRun: b
 	for (const { directory, isFormer } of areasIn(layout))
 		for await (const path of filesBelow(layout.root, directory))
 			if (isFormer || isTemporaryName(basename(path))) found.push(path);
-	for (const directory of [layout.runs, ...formerPlansIn(layout)])
+	for (const directory of [layout.runs, layout.config, ...formerPlansIn(layout)])
 		for await (const path of filesBelow(layout.root, directory)) if (isTemporaryName(basename(path))) found.push(path);
 	// Temporary files of this process are gone once its writes are over; newer ones were not found above.
 	await Promise.allSettled(puts);
