@@ -239,6 +239,7 @@ filesTest("what others put into a directory")(
 			"runs/r00000000/script-mine.ts",
 			"runs/r00000000/script-0123456789abcdef.ts",
 			"runs/r00000000/notes.tmp",
+			"config/notes.tmp",
 			"runs/r00000000/deeper/script-0123456789abcdef.ts",
 			"agents/default/state/plans/notes/decomposition.json",
 			"agents/default/state/plans/p1/notes.json",
@@ -253,6 +254,7 @@ filesTest("what others put into a directory")(
 		];
 		const left = [
 			"runs/r00000000/0123456789abcdef.tmp",
+			"config/0123456789abcdef.tmp",
 			"agents/default/state/plans/p1/decomposition.json",
 			"agents/default/state/plans/p1/0123456789abcdef.tmp",
 			...["results", "scripts", "plans"].map((area) => `state/${area}/ab/${sha256}.blob`),
