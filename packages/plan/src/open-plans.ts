@@ -203,16 +203,16 @@ class OpenedPlans implements Plans {
 	}
 
 	async resume(plan: string, { from }: { readonly from?: string } = {}): Promise<readonly string[]> {
-		const find = from === undefined ? findPlan : findKept;
-		const again = from === undefined ? [] : withDependents(await this.#stepsOf(find(this.#runs, plan), plan), from);
-		await this.#stop(plan, "it is resumed");
-		// Checked again: one that has ended meanwhile would be paid for as a whole.
-		find(this.#runs, plan);
-		const record =
-			again.length > 0
-				? planStepsReset({ plan, steps: [...again], by: "person" })
-				: planResumed({ plan, by: "person" });
-		await this.#append(record, plan).durable;
+		const run = (from === undefined ? findPlan : findKept)(this.#runs, plan);
+		const again = from === undefined ? [] : withDependents(await this.#stepsOf(run, plan), from);
+		// One that runs, and of which nothing is to run again, pays for no open call again.
+		if (again.length > 0 || run.status === "paused") await this.#stop(plan, "it is resumed");
+		if (again.length > 0) {
+			// It may have been given up meanwhile.
+			findKept(this.#runs, plan);
+			await this.#append(planStepsReset({ plan, steps: [...again], by: "person" }), plan).durable;
+		} else if (findPlan(this.#runs, plan).status === "paused")
+			await this.#append(planResumed({ plan, by: "person" }), plan).durable;
 		this.#launch(plan);
 		return again;
 	}

@@ -1,6 +1,6 @@
 /** A plan that is amended or paused while its steps run. */
 import { expect, test } from "vitest";
-import { type Decomposition, planAmended, planPaused, planResumed } from "../src/index.ts";
+import { type Decomposition, type PlanPorts, planAmended, planPaused, planResumed } from "../src/index.ts";
 import { outbox, Process, planOf, scripted } from "./plan-process.ts";
 
 const plan = planOf("s1", "s2 needs s1");
@@ -45,12 +45,12 @@ test("steps of which one runs while another gets new company are counted one by 
 			process.write(planAmended({ plan: "p1", steps: 4, decomposition: "amended" }));
 			return "s2 done";
 		},
-		s3: () => {
-			setTimeout(others.resolve, 5);
-			return "s3 done";
-		},
 	});
-	await process.execute(before, { model, steps: async () => after });
+	const progress: PlanPorts["progress"] = (line) => {
+		process.progress.push(line);
+		if (line.step === "s3" && line.change.status === "completed") others.resolve();
+	};
+	await process.execute(before, { model, steps: async () => after, progress });
 	const ends = process.progress.filter(({ change }) => change.status === "completed");
 	expect(ends.map(({ step, done, size }) => `${step} ${done}/${size}`)).toEqual([
 		"s2 1/4",

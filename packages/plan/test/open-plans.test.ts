@@ -59,6 +59,19 @@ test("a plan is started, told with who waits for it, and then known", async () =
 	});
 });
 
+test("to resume a plan that runs pays for nothing again", async () => {
+	const held = Promise.withResolvers<string>();
+	const model = scripted({ s1: () => held.promise });
+	await live(memoryEngine(), { model }, async (plans, told) => {
+		await plans.start("p1", plan);
+		while (!model.paid.includes("s1/0")) await new Promise(setImmediate);
+		expect(await plans.resume("p1")).toEqual([]);
+		held.resolve("s1 done");
+		await plans.idle();
+		expect([[...model.paid].sort(), told.length]).toEqual([["s1/0", "s2/0", "s3/0"], 1]);
+	});
+});
+
 describe("a proposal of the model", () => {
 	const proposed = (...proposals: readonly unknown[]): Script =>
 		scripted({ "": proposals.map((args) => ({ calls: [["plan", args]] as const })) });

@@ -145,6 +145,20 @@ describe("an amendment", () => {
 		await runtime.close();
 	});
 
+	test("may name a class of models, in what is looked at and in what is done", async () => {
+		const here = Promise.withResolvers<string>();
+		const small = planning();
+		const { runtime, model, plan } = await begun({ b: () => here.promise }, { plans: { models: { small } } });
+		await until(() => askedFor(model) === "ab");
+		const amendment = { put: [{ ...proposal.steps[2], model: "small" }] };
+		expect((await runtime.previewAmend(plan, amendment)).after.at(-1)).toMatchObject({ id: "c", model: "small" });
+		await runtime.amendPlan(plan, amendment);
+		here.resolve("b done");
+		await runtime.idle();
+		expect([askedFor(model), askedFor(small)]).toEqual(["ab", "c"]);
+		await runtime.close();
+	});
+
 	test("that touches a step under way, or makes no plan, is refused with what can be changed; nothing is written", async () => {
 		const here = Promise.withResolvers<string>();
 		const { runtime, model, plan } = await begun({ b: () => here.promise });

@@ -302,10 +302,8 @@ export class PlanHost implements FeatureHost {
 	 */
 	async amend(session: Session, plan: string, amendment: PlanAmendment): Promise<void> {
 		const { decomposition: before } = findPlan(session.view.get(planRuns), plan);
-		const names = this.#toolNames(session);
 		const made = await this.#stepsOf(before, plan);
-		const next = (): ReturnType<typeof amended> =>
-			amended(findPlan(session.view.get(planRuns), plan), made, amendment, names, this.#classes);
+		const next = (): Decomposition => this.#amended(session, plan, made, amendment);
 		const hash = await writeDecomposition(next(), this.#blobs);
 		// Checked again, in one turn of the event loop with the record: a step may have begun meanwhile, or somebody else amended it.
 		const { steps } = next();
@@ -321,12 +319,13 @@ export class PlanHost implements FeatureHost {
 	async amending(session: Session, plan: string, amendment: PlanAmendment): Promise<AmendPreview> {
 		const { decomposition } = findPlan(session.view.get(planRuns), plan);
 		const before = await this.#stepsOf(decomposition, plan);
-		const run = findPlan(session.view.get(planRuns), plan);
-		return { before: before.steps, after: amended(run, before, amendment, this.#toolNames(session)).steps };
+		return { before: before.steps, after: this.#amended(session, plan, before, amendment).steps };
 	}
 
-	#toolNames({ scope }: Session): readonly string[] {
-		return this.#kernel.agent(scope).tools.map(({ name }) => name);
+	#amended(session: Session, plan: string, made: Decomposition, amendment: PlanAmendment): Decomposition {
+		const run = findPlan(session.view.get(planRuns), plan);
+		const names = this.#kernel.agent(session.scope).tools.map(({ name }) => name);
+		return amended(run, made, amendment, names, this.#classes);
 	}
 
 	async #stepsOf(decomposition: string, plan: string): Promise<Decomposition> {
