@@ -46,6 +46,12 @@ interface Choice {
 	readonly typed: string;
 }
 
+/** What was typed and begins no answer: it was meant for the line. */
+const strayOf = ({ typed, question }: Choice): string =>
+	question.answers.some((answer) => begins(answer, typed)) ? "" : typed;
+
+const begins = (answer: string, typed: string): boolean => answer.toLowerCase().startsWith(typed.toLowerCase());
+
 export type Dialog = Picker | Choice;
 
 /** The row or the answer that was chosen; `other` is Tab at a question. */
@@ -62,10 +68,12 @@ export const pickerOf = (list: List): Picker => ({
 
 export const questionOf = (question: Question): Dialog => ({ kind: "question", question, at: 0, typed: "" });
 
-export type Stepped = { readonly dialog: Dialog } | { readonly answer: Answer };
+/** `stray`: what was typed and is no answer. */
+export type Stepped = { readonly dialog: Dialog } | { readonly answer: Answer; readonly stray?: string };
 
 export function stepDialog(dialog: Dialog, key: Key, page: number): Stepped {
-	if (key.name === "escape" || key.name === "ctrl+c" || key.name === "ctrl+d") return { answer: undefined };
+	if (key.name === "escape" || key.name === "ctrl+c" || key.name === "ctrl+d")
+		return { answer: undefined, ...(dialog.kind === "question" && { stray: strayOf(dialog) }) };
 	return dialog.kind === "list" ? stepPicker(dialog, key, page) : stepChoice(dialog, key);
 }
 
@@ -76,7 +84,7 @@ function stepChoice(choice: Choice, { name, text = "" }: Key): Stepped {
 	});
 	switch (name) {
 		case "enter":
-			return { answer: choice.at };
+			return { answer: choice.at, stray: strayOf(choice) };
 		case "left":
 		case "up":
 		case "shift+tab":
@@ -88,10 +96,9 @@ function stepChoice(choice: Choice, { name, text = "" }: Key): Stepped {
 			return other === undefined ? to((choice.at + 1) % answers.length) : { answer: "other" };
 		case "text":
 		case "paste": {
-			const typed = choice.typed + text.toLowerCase();
-			const words = answers.map((answer) => answer.toLowerCase());
-			const whole = words.indexOf(typed);
-			return to(whole < 0 ? words.findIndex((word) => word.startsWith(typed)) : whole, typed);
+			const typed = choice.typed + text;
+			const whole = answers.findIndex((answer) => answer.toLowerCase() === typed.toLowerCase());
+			return to(whole < 0 ? answers.findIndex((answer) => begins(answer, typed)) : whole, typed);
 		}
 		case "backspace":
 			return to(0);
@@ -185,7 +192,7 @@ export interface Room {
 }
 
 export const drawDialog = (dialog: Dialog, room: Room): Drawn =>
-	dialog.kind === "list" ? drawPicker(dialog, room) : drawChoice(dialog.question, dialog.at, room);
+	dialog.kind === "list" ? drawPicker(dialog, room) : drawChoice(dialog, room);
 
 /** The rows of a list that there is room for, around the chosen one. */
 export const pageOf = (rows: number): number => Math.max(1, rows - 3);
@@ -217,18 +224,33 @@ function drawPicker({ list, at, query, hits }: Picker, { columns, rows, look }: 
 const noteRows = (note: string | undefined, columns: number, look: Look): readonly string[] =>
 	note === undefined ? [] : wrap(note, columns).map((row) => look.dim(row));
 
-function drawChoice(question: Question, at: number, { columns, rows, look }: Room): Drawn {
+/** A title of so many rows at most. */
+function headRows(title: string, columns: number, most: number): readonly string[] {
+	const rows = wrap(title, columns);
+	return rows.length <= most
+		? rows
+		: [...rows.slice(0, Math.max(0, most - 1)), cut(rows.slice(Math.max(0, most - 1)).join(" "), columns)];
+}
+
+function drawChoice(choice: Choice, { columns, rows, look }: Room): Drawn {
+	const { question, at } = choice;
 	const { title, lines, answers, other, note } = question;
+	const stray = strayOf(choice);
 	const body = lines.flatMap((line) => wrap(line.replaceAll("\t", " "), columns, "  "));
-	const below = [...noteRows(note, columns, look), ...(other === undefined ? [] : [look.dim(cut(other, columns))])];
+	const below = [
+		...noteRows(note, columns, look),
+		...(other === undefined ? [] : [look.dim(cut(other, columns))]),
+		...(stray === "" ? [] : [cut(`Enter or Esc puts it into the line: ${stray.replace(/\s+/g, " ")}`, columns)]),
+	];
 	const shown = answers.map((answer, index) => (index === at ? `❯ ${answer}` : `  ${answer}`));
 	const whole = shown.join("  ");
 	// However narrow it is, the one that Enter takes is seen.
 	const fits = width(whole) <= columns;
 	const last = fits ? whole : cut(shown[at] ?? "", columns);
-	const room = Math.max(0, rows - below.length - 2);
+	const head = headRows(title, columns, Math.ceil((rows - below.length - 1) / 2)).map(look.bold);
+	const room = Math.max(0, rows - below.length - head.length - 1);
 	const cutBody = body.length > room ? [...body.slice(0, Math.max(0, room - 1)), look.dim("…")].slice(0, room) : body;
-	const all = [look.bold(cut(title, columns)), ...cutBody, ...below, last].slice(-Math.max(1, rows));
+	const all = [...head, ...cutBody, ...below, last].slice(-Math.max(1, rows));
 	const column = fits ? shown.slice(0, at).reduce((sum, each) => sum + width(each) + 2, 0) : 0;
 	return { rows: all, row: all.length - 1, column };
 }

@@ -4,7 +4,18 @@ import type { PermissionMode } from "@reyn/runtime";
 import { echoOf } from "./cards.ts";
 import { completed, fileWord, type Menu, menuOf, type Offered } from "./completion.ts";
 import { type Answer, type Dialog, pageOf, stepDialog } from "./dialogs.ts";
-import { changedTo, cleared, emptyLine, type Line, lineOf, removed, toRow, typed, wholeText } from "./editor.ts";
+import {
+	changedTo,
+	cleared,
+	emptyLine,
+	type Line,
+	lineOf,
+	pasted,
+	removed,
+	toRow,
+	typed,
+	wholeText,
+} from "./editor.ts";
 import type { Key } from "./keys.ts";
 import { ended, grown, type Markdown, noMarkdown, type Paper } from "./markdown.ts";
 import { wrap } from "./text.ts";
@@ -254,10 +265,12 @@ const taken = (state: State, menu: Menu, setting: Setting): State => {
 	return offered({ ...state, line: changedTo(state.line, text, cursor) }, setting);
 };
 
-function stepAsked(state: State, dialog: Dialog, key: Key, at: number, { rows }: Setting): Step {
-	const stepped = stepDialog(dialog, key, pageOf(rows - 2));
+function stepAsked(state: State, dialog: Dialog, key: Key, at: number, setting: Setting): Step {
+	const stepped = stepDialog(dialog, key, pageOf(setting.rows - 2));
 	if ("dialog" in stepped) return [{ ...state, dialog: stepped.dialog }, []];
-	const closed = { ...state, dialog: undefined };
+	// Who types on as a question comes up loses nothing.
+	const line = stepped.stray ? pasted(state.line, stepped.stray) : state.line;
+	const closed = offered({ ...state, dialog: undefined, line }, setting);
 	const effects: readonly Effect[] = [{ kind: "answer", answer: stepped.answer }];
 	if (key.name !== "ctrl+c") return [closed, effects];
 	return [{ ...closed, interruptedAt: at, notice: AGAIN }, effects];

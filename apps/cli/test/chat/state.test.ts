@@ -235,6 +235,32 @@ describe("a question that nobody here has called for", () => {
 		expect(answer(rig)).toBe(said);
 	});
 
+	test.each([
+		["once more, please\r", "now once more, please"],
+		["/answer 7 Extend\x1b", "now /answer 7 Extend"],
+		["sess\x1b", "now "],
+		["once\r", "now "],
+	])("leaves in the line what was typed and is no answer: %j", (typed, line) => {
+		const rig = new Rig();
+		rig.type("now ");
+		rig.tell({ kind: "asked", dialog: questionOf({ title: "write a?", lines: [], answers }) });
+		rig.type(typed);
+		expect([rig.state.line.text, rig.state.dialog]).toEqual([line, undefined]);
+	});
+
+	test("is read as a whole where there is room, and says where stray text goes", async () => {
+		const rig = new Rig(40, 12);
+		const title = "Step b of plan p2 has no result after 5 rounds of model and tools. Extend it?";
+		rig.tell({ kind: "asked", dialog: questionOf({ title, lines: [], answers: ["not now", "extend"] }) });
+		rig.type("hello");
+		const seen = (await rig.seen()).replace(/\s+/g, " ");
+		expect(seen).toContain(title);
+		expect(seen).toContain("Enter or Esc puts it into the line: he");
+		const small = new Rig(20, 4);
+		small.tell({ kind: "asked", dialog: questionOf({ title, lines: [], answers: ["not now", "extend"] }) });
+		expect(await small.seen()).toMatch(/…[\s\S]*❯ not now/);
+	});
+
 	test("that is withdrawn is gone, and the line takes what is typed", () => {
 		const rig = asked();
 		rig.tell({ kind: "withdrawn" });
