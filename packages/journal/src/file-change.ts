@@ -65,6 +65,21 @@ export const imageNameOf = ({ image }: Pick<FileChange, "image">): readonly stri
 export interface WorkFiles {
 	/** @param path as in a {@link FileChange}, which may come from somebody else's log */
 	read(path: string): Promise<FileContent>;
+	/**
+	 * Puts a file in its place, as one change that is durable when it resolves; null takes it away.
+	 *
+	 * @throws where it cannot: nothing has changed then
+	 */
+	put(path: string, content: { readonly bytes: Uint8Array; readonly mode: number } | null, how: PutFile): Promise<void>;
+	/** Takes away what a put of this token has left that was cut. */
+	forget(path: string, token: string): Promise<void>;
+}
+
+export interface PutFile {
+	/** Names the put, so that what is not whole can be found after a crash. */
+	readonly token: string;
+	/** There must be none yet. */
+	readonly isNew: boolean;
 }
 
 /** What a file holds. `unknown`: it cannot be said, and why. */

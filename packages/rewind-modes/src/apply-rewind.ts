@@ -1,5 +1,5 @@
 /** Does what was previewed: one reset, one note, or nothing. */
-import type { Timeline } from "@reyn/timetravel";
+import type { CheckoutOptions, Timeline } from "@reyn/timetravel";
 import { assertActor } from "@reyn/timetravel/internal";
 import type { Appender, Scope, Seq } from "@reyn/wal";
 import { RewindError } from "./errors.ts";
@@ -16,6 +16,8 @@ export interface ApplyOptions {
 	readonly session: Scope;
 	/** Writes the text of the note, for instance by a model; it gets the plain text. Default: the plain text is used. */
 	summarize?(text: string): Promise<string>;
+	/** For a preview with `files`: says what goes along outside the log, as for `rewindTo` of a timeline. */
+	along?: CheckoutOptions["along"];
 }
 
 export interface RewindResult {
@@ -64,7 +66,7 @@ async function write(
 	timeline: Timeline,
 	facets: Facets,
 	preview: RewindPreview,
-	{ actor, log = timeline.handle(), session, summarize }: ApplyOptions,
+	{ actor, log = timeline.handle(), session, summarize, along }: ApplyOptions,
 ): Promise<Pick<RewindResult, "kind" | "seq">> {
 	const { mode, target, scope, tip } = preview;
 	if (mode === "summarize") {
@@ -86,6 +88,7 @@ async function write(
 		// The confirmed numbers: there is no time to count again in the moment in which the reset is written.
 		counts: { ...preview.affected, dropped: preview.dropped.all },
 		...(drop ? { drop } : {}),
+		...(preview.files && along ? { along } : {}),
 	});
 	return { kind: "reset", seq };
 }

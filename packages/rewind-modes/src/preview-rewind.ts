@@ -20,6 +20,8 @@ export interface RewindPreview {
 	/** The tip when this was previewed: what begins after it makes it stale. */
 	readonly tip: Seq;
 	readonly scope: Scope;
+	/** Files that tools have changed are to go along. Absent: they stay. */
+	readonly files?: true;
 	/** The active records beyond the target, whatever the mode; without facts, which no mode takes back. */
 	readonly affected: Counts;
 	/** The records among them that this mode takes back. */
@@ -40,6 +42,7 @@ export interface Counts {
 /**
  * Says what a rewind would do. The target is a seq and inclusive; a rewind stays on the current line of history.
  *
+ * @param files are files that tools have changed to go along, where the mode takes anything back? `along` of `applyRewind` says how
  * @throws RewindError `REWIND_MODE`; TimetravelError `TIMETRAVEL_OUT_OF_RANGE`, `TIMETRAVEL_NOT_ACTIVE`
  */
 export function previewRewind(
@@ -48,8 +51,9 @@ export function previewRewind(
 	seq: Seq,
 	mode: RewindMode = "cancel",
 	scope: Scope = {},
+	files = false,
 ): Promise<RewindPreview> {
-	return previewAsOf(timeline.lineage.tip, timeline, facets, { seq, mode, scope });
+	return previewAsOf(timeline.lineage.tip, timeline, facets, { seq, mode, scope, files });
 }
 
 const seqShape = z.int().nonnegative();
@@ -90,9 +94,9 @@ export function assertRewindPreview(preview: RewindPreview): void {
  * @throws RewindError `REWIND_NOT_PREVIEWED`, `REWIND_MODE`
  */
 export async function assertPreviewed(timeline: Timeline, facets: Facets, preview: RewindPreview): Promise<void> {
-	const { mode, target, snappedFrom: seq = target, scope, tip } = preview;
+	const { mode, target, snappedFrom: seq = target, scope, tip, files = false } = preview;
 	const isKnown = seq <= tip && target <= tip;
-	const said = isKnown && (await previewAsOf(tip, timeline, facets, { seq, mode, scope }));
+	const said = isKnown && (await previewAsOf(tip, timeline, facets, { seq, mode, scope, files }));
 	if (said && isDeepStrictEqual(asJson(preview), asJson(said))) return;
 	throw new RewindError(
 		"REWIND_NOT_PREVIEWED",
@@ -117,7 +121,7 @@ async function previewAsOf(
 	tip: Seq,
 	timeline: Timeline,
 	facets: Facets,
-	{ seq, mode, scope }: { readonly seq: Seq; readonly mode: RewindMode; readonly scope: Scope },
+	{ seq, mode, scope, files }: Pick<RewindPreview, "mode" | "scope"> & { readonly seq: Seq; readonly files: boolean },
 ): Promise<RewindPreview> {
 	const drop = dropOf(mode, facets);
 	const { kind, target, snappedFrom } = await timeline.preview(seq, { scope, ...(drop ? { drop } : {}) });
@@ -135,6 +139,7 @@ async function previewAsOf(
 		...(snappedFrom === undefined ? {} : { snappedFrom }),
 		tip,
 		scope,
+		...(files && meaningOf(mode).drops.length > 0 && { files: true as const }),
 		...(await countsAt(tip, timeline, facets, { mode, target, scope })),
 	};
 	return { ...preview, summary: summaryOf(preview) };
@@ -183,6 +188,7 @@ function summaryOf({
 	affected,
 	dropped,
 	touches,
+	files,
 }: Omit<RewindPreview, "summary">): readonly string[] {
 	const snapped =
 		snappedFrom === undefined
@@ -193,7 +199,9 @@ function summaryOf({
 		`${mode}: ${meaningOf(mode).says}`,
 		`after #${target}: ${counted(affected.all, "record")} (${affected.conversation} of conversation, ${affected.code} of agent state, ${affected.other} other); ${leftBehind(dropped.all)}`,
 		`touches ${namedOf(touches.sessions, "session")} and ${namedOf(touches.runs, "run")}`,
-		"files in your workspace are not touched",
+		files
+			? "files in your workspace go back too, where tools have changed them"
+			: "files in your workspace are not touched",
 	];
 }
 

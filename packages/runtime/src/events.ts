@@ -2,6 +2,7 @@
 import type { Seq } from "@reyn/wal";
 import type { BudgetEvent } from "./features/budget/events.ts";
 import type { ConfigEvent } from "./features/config/events.ts";
+import type { FilesEvent } from "./features/files/events.ts";
 import type { TurnEvent } from "./features/conversation/events.ts";
 import type { PlanEvent } from "./features/plan/events.ts";
 import type { QuestionEvent } from "./features/question/events.ts";
@@ -22,6 +23,7 @@ export type RuntimeEvent = (
 	| QuestionEvent
 	| BudgetEvent
 	| ConfigEvent
+	| FilesEvent
 ) & {
 	readonly seq?: Seq;
 };

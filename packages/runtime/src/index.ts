@@ -47,6 +47,13 @@ export {
 } from "./features/conversation/records.ts";
 export type { GivenFile } from "./features/conversation/turns.ts";
 export type { ComparedFile, FileHistory, FilesSince, TouchedFile } from "./features/files/file-history.ts";
+export type {
+	FileChanged,
+	FilesPreview,
+	FilesRestored,
+	KeptFile,
+	Theirs,
+} from "./features/files/file-restore.ts";
 export type { FileWrite } from "./features/files/file-writes.ts";
 export { allRecords, facets } from "./features/index.ts";
 export {

@@ -43,6 +43,7 @@ import { undeliveredIn } from "./features/conversation/pieces.ts";
 import { INSTRUCTIONS } from "./features/conversation/turn.ts";
 import type { GivenFile } from "./features/conversation/turns.ts";
 import type { FileHistory } from "./features/files/file-history.ts";
+import type { FileRestore, FilesPreview, FilesRestored, Theirs } from "./features/files/file-restore.ts";
 import { type BuiltIn, builtIn } from "./features/index.ts";
 import type { PermissionMode } from "./features/permission/decide.ts";
 import type { PermissionOptions, Permissions } from "./features/permission/permission-host.ts";
@@ -241,6 +242,21 @@ export interface Answered extends Partial<StartedScript> {
 	readonly from: From;
 }
 
+/** What a move does with the files that tools have changed. */
+export interface FilesAlong {
+	/** They go along. Default: they stay. */
+	readonly files?: boolean;
+	/** Those that somebody else has changed since, to be taken all the same, as `previewFiles` has shown them. */
+	readonly theirs?: readonly Theirs[];
+}
+
+export type StepConfirmed = Omit<StepOptions, "actor" | "along"> & Pick<FilesAlong, "theirs">;
+
+/** What became of files, where a move has taken any along. */
+export interface WithFiles {
+	readonly files?: FilesRestored;
+}
+
 /** Binds an action to the preview that a person has confirmed. */
 export interface Confirmed {
 	/** The tip of the preview: if a later record makes it stale, the action is refused. Absent: no check. */
@@ -292,13 +308,14 @@ export class Runtime implements AsyncDisposable {
 	readonly config: ConfigFiles;
 	readonly #kernel: OpenKernel;
 	readonly #builtIn: BuiltIn;
+	readonly #restore: FileRestore;
 
 	/** Use {@link openRuntime}. */
 	constructor(kernel: OpenKernel, builtIn: BuiltIn) {
 		this.#kernel = kernel;
 		this.#builtIn = builtIn;
 		this.scripts = kernel.hostOf(builtIn.script).scripts;
-		this.files = kernel.hostOf(builtIn.files).history;
+		({ history: this.files, restore: this.#restore } = kernel.hostOf(builtIn.files));
 		this.config = kernel.hostOf(builtIn.config);
 	}
 
@@ -695,35 +712,74 @@ export class Runtime implements AsyncDisposable {
 	/**
 	 * What a rewind to a seq would do. Reads only.
 	 *
-	 * @throws RuntimeError `RUNTIME_UNKNOWN_SESSION`; and as `previewRewind` of `@reyn/rewind-modes` does
+	 * @param files are the files that tools have changed to go along? {@link previewFiles} says which do. Default: they stay
+	 * @throws RuntimeError `RUNTIME_UNKNOWN_SESSION`, `RUNTIME_FILES`; and as `previewRewind` of `@reyn/rewind-modes` does
 	 */
-	async previewRewind(seq: Seq, mode: RewindMode, scope: Scope = {}): Promise<RewindPreview> {
+	async previewRewind(seq: Seq, mode: RewindMode, scope: Scope = {}, files = false): Promise<RewindPreview> {
 		this.#kernel.sessions.at(sessionOf(scope));
-		return previewRewind(this.timeline, this.facets, seq, mode, scope);
+		if (files) this.#assertWhole(scope);
+		return previewRewind(this.timeline, this.facets, seq, mode, scope, files);
+	}
+
+	/**
+	 * What a move to a seq would do with the files that tools have changed since, on whatever line of history, if they go along. Each is
+	 * changed by a write that is recorded with what it held, so `undo` of the move brings it back. What somebody else has changed since
+	 * stays, unless the move is told to take it. Reads only.
+	 *
+	 * @throws RuntimeError `RUNTIME_FILES`; TimetravelError `TIMETRAVEL_OUT_OF_RANGE`, `TIMETRAVEL_PRUNED`
+	 */
+	previewFiles(seq: Seq): Promise<FilesPreview> {
+		return this.#restore.preview(seq);
+	}
+
+	/** Has this move taken files along? Then `undo` and `redo` of it do. */
+	hasMovedFiles(move: Seq): Promise<boolean> {
+		return this.#restore.goesAlong(move);
 	}
 
 	/**
 	 * Does what was previewed, or nothing. Progress of work since the preview does not matter. The note of `summarize` joins `scope`, by
 	 * default the session of the preview, else the main session.
 	 *
-	 * @throws RuntimeError `RUNTIME_UNKNOWN_SESSION`; and as `applyRewind` of `@reyn/rewind-modes` does. Nothing is written then
+	 * @param theirs files that somebody else has changed since, to be taken along all the same: `kept` of the preview, those with a version
+	 * @throws RuntimeError `RUNTIME_UNKNOWN_SESSION`, `RUNTIME_FILES`; and as `applyRewind` of `@reyn/rewind-modes` does. Nothing is written then
 	 */
-	async applyRewind(preview: RewindPreview, actor: string, scope?: SessionScope): Promise<RewindResult> {
+	async applyRewind(
+		preview: RewindPreview,
+		actor: string,
+		scope?: SessionScope,
+		theirs?: readonly Theirs[],
+	): Promise<RewindResult & WithFiles> {
 		this.#kernel.assertOpen();
+		if (preview?.files) this.#assertWhole(preview.scope);
 		// A preview may come as JSON from another process; one without a scope is refused below.
 		const own = this.#kernel.sessions.at(sessionOf(preview?.scope ?? {}));
 		const session = scope ? this.#kernel.sessions.at(scope) : own;
 		const log = { append: (draft: Draft, at: Scope) => session.log.append(draft, at) };
-		return this.#kernel.move(() =>
-			applyRewind(this.timeline, this.facets, preview, { actor, log, session: session.scope }),
+		const along = async () => this.#restore.along(theirs);
+		const result = await this.#kernel.move(() =>
+			applyRewind(this.timeline, this.facets, preview, { actor, log, session: session.scope, along }),
 		);
+		return this.#withFiles(result);
 	}
 
-	/** Goes to any seq: an undo on the current line of history, a switch of branches elsewhere. Records outside the scope stay. */
-	async checkout(seq: Seq, actor: string, scope: Scope = {}, { expect }: Confirmed = {}): Promise<Checkout> {
-		return this.#kernel.move(() =>
-			this.timeline.checkout(seq, { actor, scope, ...(expect === undefined ? {} : { expect }) }),
+	/**
+	 * Goes to any seq: an undo on the current line of history, a switch of branches elsewhere. Records outside the scope stay.
+	 *
+	 * @throws RuntimeError `RUNTIME_FILES`; and as `checkout` of a timeline does. Nothing is written then
+	 */
+	async checkout(
+		seq: Seq,
+		actor: string,
+		scope: Scope = {},
+		{ expect, files = false, theirs }: Confirmed & FilesAlong = {},
+	): Promise<Checkout & WithFiles> {
+		if (files) this.#assertWhole(scope);
+		const along = files && { along: async () => this.#restore.along(theirs) };
+		const result = await this.#kernel.move(() =>
+			this.timeline.checkout(seq, { actor, scope, ...(expect === undefined ? {} : { expect }), ...(along || {}) }),
 		);
+		return this.#withFiles(result);
 	}
 
 	/**
@@ -735,13 +791,36 @@ export class Runtime implements AsyncDisposable {
 		return this.timeline.diff(a, b, this.#kernel.sessions.at(scope).scope);
 	}
 
-	/** Takes back the newest move of a person, as `Timeline.undo` does: the one that was confirmed, or none. */
-	async undo(actor: string, confirmed: Omit<StepOptions, "actor"> = {}): Promise<Stepped> {
-		return this.#kernel.move(() => this.timeline.undo({ ...confirmed, actor }));
+	/**
+	 * Takes back the newest move of a person, as `Timeline.undo` does: the one that was confirmed, or none. Files that it has taken along
+	 * go along again.
+	 */
+	undo(actor: string, confirmed: StepConfirmed = {}): Promise<Stepped & WithFiles> {
+		return this.#step("undo", actor, confirmed);
 	}
 
-	async redo(actor: string, confirmed: Omit<StepOptions, "actor"> = {}): Promise<Stepped> {
-		return this.#kernel.move(() => this.timeline.redo({ ...confirmed, actor }));
+	redo(actor: string, confirmed: StepConfirmed = {}): Promise<Stepped & WithFiles> {
+		return this.#step("redo", actor, confirmed);
+	}
+
+	async #step(verb: "undo" | "redo", actor: string, { theirs, ...confirmed }: StepConfirmed) {
+		const along = async (of: Seq) => ((await this.#restore.goesAlong(of)) ? this.#restore.along(theirs) : undefined);
+		return this.#withFiles(await this.#kernel.move(() => this.timeline[verb]({ ...confirmed, actor, along })));
+	}
+
+	/** Files belong to no session: of a part of history they cannot go back. */
+	#assertWhole({ agent }: Scope): void {
+		this.#restore.along();
+		if (agent !== undefined)
+			throw new RuntimeError(
+				"RUNTIME_FILES",
+				"files belong to no session, so they go back with all of history only: leave the scope out, or the files",
+			);
+	}
+
+	#withFiles<T extends { readonly seq: Seq }>(result: T): T & WithFiles {
+		const files = this.#restore.doneBy(result.seq);
+		return files ? { ...result, files } : result;
 	}
 
 	/**

@@ -1,12 +1,13 @@
 /**
- * Random histories of writes by several sessions, of changes by others, rewinds, labels, collections and deaths in the middle of a call,
- * against a model that copies all files whenever one has changed: what a file held as of any seq that can be gone to is what the copy has.
+ * Random histories of writes by several sessions, of changes by others, rewinds with and without the files, labels, collections and
+ * deaths in the middle of a call or of a rewind, against a model that copies all files whenever one has changed: what a file held as of
+ * any seq that can be gone to is what the copy has, and what it holds after a rewind with the files; nothing of others is lost.
  * `REYN_RUNS` sets how many there are (default 4), `REYN_SEED` the first one's seed.
  */
 import { createHash } from "node:crypto";
-import { readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { cp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { fileVersion, type Tool } from "@reyn/journal";
+import { fileVersion, type Tool, type WorkFiles } from "@reyn/journal";
 import { createFileTools, createWorkFiles } from "@reyn/tools";
 import type { Seq } from "@reyn/wal";
 import { afterAll, expect, test } from "vitest";
@@ -14,7 +15,7 @@ import { type Random, SEED, seeded } from "../../../tests/kit/seeded.ts";
 import { sample } from "../../../tests/sample.ts";
 import { mainSession, type Runtime, type SessionScope } from "../src/index.ts";
 import { reachable, seal } from "./kept-files.ts";
-import { makeProject, type Opened, open, type Project, scripted, storeAt } from "./project.ts";
+import { makeProject, type Opened, open, overSqlite, type Project, scripted, storeAt } from "./project.ts";
 
 const RUNS = Number(process.env.REYN_RUNS ?? sample(4, 60));
 const STEPS = sample(25, 40);
@@ -26,8 +27,20 @@ const sessions: readonly SessionScope[] = [
 ];
 const paths = ["a.txt", "b.txt", "src/c.txt", "src/d.txt", "README.md"];
 
+const restores = { restored: 0, undone: 0, kept: 0, ...(overSqlite ? {} : { diedInIt: 0 }) };
+
 /** What the histories have come to, together: a model that meets nothing proves nothing. */
-const met = { compared: 0, behindTheCut: 0, byOthers: 0, inDoubt: 0, failed: 0, gone: 0, moved: 0, absent: 0 };
+const met = {
+	compared: 0,
+	behindTheCut: 0,
+	byOthers: 0,
+	inDoubt: 0,
+	failed: 0,
+	gone: 0,
+	moved: 0,
+	absent: 0,
+	...restores,
+};
 
 test.each(Array.from({ length: RUNS }, (_, i) => SEED + i))("history %i", async (seed) => {
 	await using project = await makeProject();
@@ -46,6 +59,8 @@ afterAll(() => {
 
 type Tree = ReadonlyMap<string, string>;
 
+const aside = (place: string): string => `${place}-died`;
+
 class History {
 	readonly #project: Project;
 	readonly #random: Random;
@@ -59,6 +74,9 @@ class History {
 	/** All that others have put anywhere. */
 	readonly #foreign = new Set<string>();
 	#dies: "before" | "after" | undefined;
+	/** Counts the changes of files until the process dies in a rewind. */
+	#untilDeath = Number.POSITIVE_INFINITY;
+	#hasDied = false;
 	#isBeside = false;
 	#made = 0;
 
@@ -77,7 +95,7 @@ class History {
 			return last?.role === "user" ? JSON.parse(last.text) : "done";
 		});
 		const tools = createFileTools(this.#project.cwd, { writes: true }).map((tool) => this.#watched(tool));
-		const files = createWorkFiles(this.#project.cwd);
+		const files = this.#mortal(createWorkFiles(this.#project.cwd));
 		this.#opened = await open(this.#project, { model, tools, files, agents: { bob: {} } });
 		await this.#copy();
 	}
@@ -107,6 +125,23 @@ class History {
 		};
 	}
 
+	/** Before or after a change of a file, state and files are put aside: the next process finds them so. */
+	#mortal(files: WorkFiles): WorkFiles {
+		const dies = async (): Promise<void> => {
+			if (this.#untilDeath-- !== 0) return;
+			this.#hasDied = true;
+			for (const place of [this.#project.state, this.#project.cwd]) await cp(place, aside(place), { recursive: true });
+		};
+		return {
+			...files,
+			put: async (...args) => {
+				await dies();
+				await files.put(...args);
+				await dies();
+			},
+		};
+	}
+
 	async #tree(): Promise<Tree> {
 		const { cwd } = this.#project;
 		const found = (await readdir(cwd, { recursive: true, withFileTypes: true })).filter((each) => each.isFile());
@@ -122,7 +157,7 @@ class History {
 	}
 
 	async step(): Promise<void> {
-		const kind = this.#random.below(20);
+		const kind = this.#random.below(24);
 		if (kind < 8) await this.#turn();
 		else if (kind < 11) await this.#turn(true);
 		else if (kind < 13) await this.#foreignChange();
@@ -130,6 +165,7 @@ class History {
 		else if (kind < 16) await this.#label();
 		else if (kind < 17) await this.collect();
 		else if (kind < 18) await this.#again();
+		else if (kind < 22) await this.#restore();
 		else await this.#die();
 		await this.#copy();
 	}
@@ -182,6 +218,66 @@ class History {
 			// Inside a cycle of tool calls it goes to the checkpoint before, which may be gone.
 			if ((error as { code?: unknown }).code !== "TIMETRAVEL_PRUNED") throw error;
 		}
+	}
+
+	/** Goes anywhere with the files, perhaps dies in it, and perhaps takes it back. */
+	async #restore(): Promise<void> {
+		await this.runtime.idle();
+		const before = await this.#tree();
+		const seq = this.#random.pick(reachable(this.runtime).filter((each) => this.#copies.has(each)));
+		if (!overSqlite && this.#random.chance(0.4)) this.#untilDeath = this.#random.below(6);
+		let target: Seq;
+		try {
+			({ target } = await this.runtime.checkout(seq, "test", {}, { files: true }));
+		} catch (error) {
+			if ((error as { code?: unknown }).code !== "TIMETRAVEL_PRUNED") throw error;
+			return;
+		} finally {
+			this.#untilDeath = Number.POSITIVE_INFINITY;
+		}
+		if (this.#hasDied) await this.#revive();
+		const [after, copy] = [await this.#tree(), this.#copies.get(target)];
+		for (const path of new Set([...before.keys(), ...after.keys()])) {
+			const [was, is] = [before.get(path), after.get(path)];
+			if (copy && !this.#others.has(path)) expect([seq, path, is]).toEqual([seq, path, copy.get(path)]);
+			// What somebody else has put there last stays.
+			if (this.#others.has(path) && was !== this.#left.get(path)) {
+				expect([seq, path, is]).toEqual([seq, path, was]);
+				met.kept++;
+			}
+		}
+		this.#leaves(before, after);
+		met.restored++;
+		await this.#copy();
+		if (target === seq && this.runtime.wal.tip > seq && this.#random.chance(0.5)) await this.#takeBack(before);
+	}
+
+	async #takeBack(before: Tree): Promise<void> {
+		const [move] = (await this.runtime.timeline.moves()).past.slice(-1);
+		if (!move || !(await this.runtime.hasMovedFiles(move.seq))) return;
+		const restored = await this.#tree();
+		await this.runtime.undo("test");
+		const after = await this.#tree();
+		this.#leaves(restored, after);
+		expect([...after].sort()).toEqual([...before].sort());
+		met.undone++;
+	}
+
+	#leaves(before: Tree, after: Tree): void {
+		for (const path of new Set([...before.keys(), ...after.keys()]))
+			if (before.get(path) !== after.get(path)) this.#left.set(path, after.get(path));
+	}
+
+	/** The next process, over what the one that died has left. */
+	async #revive(): Promise<void> {
+		await this.runtime.close();
+		for (const place of [this.#project.state, this.#project.cwd]) {
+			await rm(place, { recursive: true });
+			await rename(aside(place), place);
+		}
+		this.#hasDied = false;
+		met.diedInIt = (met.diedInIt ?? 0) + 1;
+		await this.open();
 	}
 
 	async #label(): Promise<void> {

@@ -33,6 +33,8 @@ export interface CheckoutOptions {
 	/** A name of the kind of rewind, for people. Default: `"both"`. */
 	readonly mode?: string;
 	readonly counts?: Readonly<Record<string, number>>;
+	/** Says what goes along outside the log, once all work is quiet: `along` of a {@link MovePreview}. If it throws, nothing is written. */
+	along?(): Promise<MovePreview["along"]>;
 }
 
 export interface StepOptions {
@@ -42,6 +44,8 @@ export interface StepOptions {
 	readonly of?: Seq;
 	/** The tip of the confirmed preview, as for a checkout. Default, with `of`: the present tip. */
 	readonly expect?: Seq;
+	/** As for a checkout; it gets the seq of the move that is taken back, or made again. Of a label nothing goes along. */
+	along?(of: Seq): Promise<MovePreview["along"]>;
 }
 
 /** What a checkout did. */
@@ -215,7 +219,7 @@ export class Mover implements Moving {
 			const isNone = target === (expect ?? preview.tip);
 			if (!isNone && onlyUndo && preview.kind === "fork_switch") throw this.#notActive(seq);
 			const how = { mode, actor, ...(counts ? { counts } : {}) };
-			const moved = isNone ? undefined : await moveWith(this.#parts, this.#steps(expect), preview, how);
+			const moved = isNone ? undefined : await moveWith(this.#parts, this.#steps(expect, options.along), preview, how);
 			return {
 				kind: moved ? preview.kind : "none",
 				seq: moved?.seq ?? this.#reading.wal.tip,
@@ -225,15 +229,17 @@ export class Mover implements Moving {
 		});
 	}
 
-	async step(verb: "undo" | "redo", { actor = "user", of, expect }: StepOptions): Promise<Stepped> {
+	async step(verb: "undo" | "redo", { actor = "user", of, expect, along }: StepOptions): Promise<Stepped> {
 		const held: (() => void)[] = [];
 		try {
 			return await this.exclusively(undefined, async () => {
 				assertActor(actor);
 				const shown = expect ?? (of === undefined ? undefined : this.#reading.wal.tip);
 				const preview = await this.#quietStep(verb, of, shown, held);
-				const { seq } = await this.#write(preview, { actor }, shown);
-				const stepped = { seq, of: (preview.undoes ?? preview.redoes) as Seq };
+				const move = (preview.undoes ?? preview.redoes) as Seq;
+				const isMove = preview.kind !== "label";
+				const { seq } = await this.#write(isMove ? await taking(preview, along?.(move)) : preview, { actor }, shown);
+				const stepped = { seq, of: move };
 				if (preview.kind === "label") return stepped;
 				await this.settle();
 				return { ...stepped, target: preview.target };
@@ -312,11 +318,11 @@ export class Mover implements Moving {
 	}
 
 	/** The steps of a move that already has the timeline to itself. `expect` binds it to its preview. */
-	#steps(expect: Seq | undefined): Moving {
+	#steps(expect: Seq | undefined, along: CheckoutOptions["along"]): Moving {
 		return {
 			exclusively: (_, work) => work(),
 			quiet: (preview) => this.quiet(preview),
-			write: (preview, by) => this.#write(preview, by, expect),
+			write: async (preview, by) => this.#write(await taking(preview, along?.()), by, expect),
 			unsettled: () => this.unsettled(),
 			rebuild: (move) => this.rebuild(move),
 			settled: (move) => this.settled(move),
@@ -400,6 +406,12 @@ export class Mover implements Moving {
 
 /** The default parts of a move: nothing lies beside the log. */
 const alone: MoveParts = { quiet: async () => () => {}, rebuild: async () => {} };
+
+/** The preview, with what goes along. */
+async function taking(preview: MovePreview, going: Promise<MovePreview["along"]> | undefined): Promise<MovePreview> {
+	const along = await going;
+	return along ? { ...preview, along } : preview;
+}
 
 const scopeOf = ({ inverse }: Move): Scope => (inverse.kind === "reset" ? inverse.scope : {});
 

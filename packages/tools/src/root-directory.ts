@@ -63,6 +63,8 @@ export interface Put {
 	readonly token: string;
 	/** There must be none yet. */
 	readonly isNew: boolean;
+	/** Its permissions. Default: those of the file that it replaces. */
+	readonly mode?: number;
 }
 
 /** A regular file, and its size when it was opened. */
@@ -346,7 +348,7 @@ export class Directory {
 	}
 
 	/** Puts a file here, or takes one away; durable when it resolves. A link of that name is replaced by nothing. */
-	async put(name: string, content: Uint8Array | undefined, { token, isNew }: Put): Promise<void> {
+	async put(name: string, content: Uint8Array | undefined, { token, isNew, mode }: Put): Promise<void> {
 		this.#assertOpen(name);
 		const [at, whole] = [name, temporary(name, token)].map((each) => join(this.#base(), each)) as [string, string];
 		const before = await lstat(at).catch(() => undefined);
@@ -355,7 +357,7 @@ export class Directory {
 			if (content === undefined) await unlink(at);
 			else {
 				await rm(whole, { force: true });
-				await writeWhole(whole, content, before);
+				await writeWhole(whole, content, before, mode);
 				if (isNew) await placeNew(whole, at);
 				else await rename(whole, at);
 			}
@@ -441,17 +443,22 @@ export const temporary = (name: string, token: string): string =>
  * @param before the file whose place it takes: its owner and its permissions stay, and what runs with the rights of its owner does not
  * @throws where it cannot have that owner
  */
-async function writeWhole(at: string, content: Uint8Array, before: Stats | undefined): Promise<void> {
+async function writeWhole(
+	at: string,
+	content: Uint8Array,
+	before: Stats | undefined,
+	mode = before && before.mode & 0o777,
+): Promise<void> {
 	const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | (constants.O_NOFOLLOW ?? 0);
 	// What replaces a private file is not open to others for a moment either.
-	const handle = await open(at, flags, before ? 0o600 : 0o666);
+	const handle = await open(at, flags, mode === undefined ? 0o666 : 0o600);
 	try {
 		await handle.writeFile(content);
 		if (before) {
 			const own = await handle.stat();
 			if (own.uid !== before.uid || own.gid !== before.gid) await handle.chown(before.uid, before.gid);
-			await handle.chmod(before.mode & 0o777);
 		}
+		if (mode !== undefined) await handle.chmod(mode);
 		await handle.sync();
 	} finally {
 		await handle.close();

@@ -24,6 +24,16 @@ export function createWorkFiles(root: string, options: WorkFilesOptions = {}): W
 				return { kind: "unknown", why: (error as Error).message };
 			}
 		},
+		async put(path, content, how): Promise<void> {
+			const { bytes, mode } = content ?? {};
+			await (await openRoot(root, options)).change(parsePath(path), bytes, {
+				...how,
+				...(mode !== undefined && { mode }),
+			});
+		},
+		async forget(path, token): Promise<void> {
+			await (await openRoot(root, options)).forget(parsePath(path), token);
+		},
 	};
 }
 

@@ -119,8 +119,8 @@ function touched({ path, before, image }: FileWrite, since: Seq, all: readonly F
 	return { path, version: before, ...(image && { image }), writes, left };
 }
 
-/** Undefined: unknown. */
-function versionIn(content: FileContent): string | null | undefined {
+/** The version of a file by what it holds; null: there is none. Undefined: unknown. */
+export function versionIn(content: FileContent): string | null | undefined {
 	switch (content.kind) {
 		case "file":
 			return fileVersion(content.bytes);

@@ -3,11 +3,14 @@ import { spilledResults } from "@reyn/journal";
 import { fileChangeOf, imageNameOf } from "@reyn/journal/internal";
 import type { Feature, FeatureHost } from "../../kernel/feature.ts";
 import { IMAGES } from "../../kernel/store.ts";
+import type { FilesEvent } from "./events.ts";
 import { FileHistory, type FileHistoryOptions } from "./file-history.ts";
+import { FileRestore } from "./file-restore.ts";
 import { fileWrites, imagesAt } from "./file-writes.ts";
 
 export interface FileHost extends FeatureHost {
 	readonly history: FileHistory;
+	readonly restore: FileRestore;
 }
 
 /** @param harmless tools that change no file */
@@ -24,6 +27,21 @@ export function filesFeature(options: FileHistoryOptions, harmless: readonly str
 				ofLog: (view, moments) => imagesAt(view.get(fileWrites).writes, moments),
 			},
 		],
-		start: (kernel) => ({ history: new FileHistory(kernel, options, harmless) }),
+		start(kernel) {
+			const history = new FileHistory(kernel, options, harmless);
+			/** What was to be said before anybody could hear it. */
+			let unsaid: FilesEvent[] | undefined = [];
+			const say = (event: FilesEvent): void => (unsaid ? void unsaid.push(event) : kernel.emit(event));
+			const restore = new FileRestore(kernel, history, options.files, say);
+			return {
+				...{ history, restore },
+				moved: (move) => restore.moved(move),
+				async opened() {
+					const before = unsaid ?? [];
+					unsaid = undefined;
+					for (const event of before) kernel.emit(event);
+				},
+			};
+		},
 	};
 }

@@ -1,0 +1,218 @@
+/** Takes files back to what they held at a moment, as recorded writes: so the way forward is such a way back, and a crash finishes it. */
+import {
+	type BeforeImage,
+	type FileContent,
+	fileChangeSchema,
+	type Lane,
+	laneClosed,
+	runProgram,
+	type Step,
+	type WorkFiles,
+} from "@reyn/journal";
+import { readImage } from "@reyn/journal/internal";
+import type { Moved } from "@reyn/timetravel";
+import { type Seq, WalError } from "@reyn/wal";
+import { z } from "zod";
+import { RuntimeError } from "../../kernel/errors.ts";
+import type { Kernel } from "../../kernel/feature.ts";
+import { mainSession } from "../../kernel/sessions.ts";
+import { IMAGES } from "../../kernel/store.ts";
+import type { FilesEvent } from "./events.ts";
+import { type FileHistory, type FilesSince, type TouchedFile, versionIn } from "./file-history.ts";
+
+/** What a restore would do. */
+export interface FilesPreview extends Pick<FilesSince, "uncovered"> {
+	/** The moment. */
+	readonly to: Seq;
+	readonly changes: readonly FileChanged[];
+	readonly kept: readonly KeptFile[];
+}
+
+/** What a restore does to a file: it is made again, changed back, or removed since there was none. */
+export interface FileChanged {
+	readonly path: string;
+	readonly change: "made" | "changed" | "removed";
+}
+
+/** A file that a restore leaves as it is. */
+export interface KeptFile {
+	readonly path: string;
+	readonly why: string;
+	/** What it holds, where somebody else has changed it since: a restore that is given this takes it too. Null: nothing. */
+	readonly version?: string | null;
+}
+
+/** A file of somebody else that is to be taken, as it was seen. */
+export type Theirs = z.infer<typeof theirs>;
+
+/** What a restore has done. */
+export type FilesRestored = Pick<FilesPreview, "to" | "changes" | "kept">;
+
+const theirs = z.object({ path: z.string(), version: z.string().nullable() });
+
+/** What stands in the reset of a move that takes files along. */
+const along = z.object({ theirs: z.array(theirs) });
+
+/** The name by which it stands there. */
+export const FILES = "files";
+
+/** One file that goes back. `from`: what it holds now; absent: another try of a write that a crash has cut. */
+interface Row extends FileChanged {
+	readonly from?: string | null;
+	readonly to: string | null;
+	readonly image?: BeforeImage | undefined;
+}
+
+export class FileRestore {
+	readonly #kernel: Kernel;
+	readonly #history: FileHistory;
+	readonly #files: WorkFiles | undefined;
+	readonly #say: (event: FilesEvent) => void;
+	#last: { readonly seq: Seq; readonly restored: FilesRestored } | undefined;
+
+	constructor(kernel: Kernel, history: FileHistory, files: WorkFiles | undefined, say: (event: FilesEvent) => void) {
+		this.#kernel = kernel;
+		this.#history = history;
+		this.#files = files;
+		this.#say = say;
+	}
+
+	/**
+	 * What a restore of the files to a moment would do. Reads only.
+	 *
+	 * @throws RuntimeError `RUNTIME_FILES`; TimetravelError `TIMETRAVEL_OUT_OF_RANGE`, `TIMETRAVEL_PRUNED`
+	 */
+	async preview(to: Seq): Promise<FilesPreview> {
+		this.#door();
+		const { uncovered, files } = await this.#history.since(to);
+		const { rows, kept } = await this.#rows(files, [], undefined);
+		return { to, changes: rows.map(({ path, change }) => ({ path, change })), kept, uncovered };
+	}
+
+	/** Does this move of history take files along? */
+	async goesAlong(move: Seq): Promise<boolean> {
+		const record = await this.#kernel.timeline.record(move).catch(() => undefined);
+		return alongIn(record?.data as { readonly along?: Moved["along"] } | undefined) !== undefined;
+	}
+
+	/** What stands in the reset of a move that does. @throws RuntimeError `RUNTIME_FILES` */
+	along(taken: readonly Theirs[] = []): NonNullable<Moved["along"]> {
+		this.#door();
+		return { [FILES]: { theirs: [...taken] } satisfies z.infer<typeof along> };
+	}
+
+	/** What a move of this process has done to files; undefined: it took none along. */
+	doneBy(move: Seq): FilesRestored | undefined {
+		return this.#last?.seq === move ? this.#last.restored : undefined;
+	}
+
+	/** Twice is once: what is back already is no row any more, and a write that was cut is found again. */
+	async moved({ seq, target: to, along }: Moved): Promise<void> {
+		const taken = alongIn({ along });
+		if (!taken) return;
+		const { sessions, using } = { sessions: this.#kernel.sessions, using: this.#kernel.using.bind(this.#kernel) };
+		const session = sessions.at(mainSession);
+		const lane = `${FILES}/${seq}`;
+		const { files } = await this.#history.since(to);
+		const { rows, kept } = await this.#rows(files, taken.theirs, lane);
+		const changes: FileChanged[] = [];
+		const steps = async (at: Lane): Promise<void> => {
+			for (const row of rows) {
+				const { path, change } = row;
+				try {
+					await at.perform(this.#write(row));
+					changes.push({ path, change });
+				} catch (error) {
+					if (error instanceof WalError) throw error;
+					kept.push({ path, why: (error as Error).message });
+				}
+			}
+		};
+		if (rows.length > 0) {
+			const { observe, ...ports } = using(session, new AbortController().signal);
+			const heard = (event: Parameters<NonNullable<typeof observe>>[0]): void =>
+				event.type === "no_space" ? observe?.(event) : undefined;
+			await runProgram(lane, session.scope, { ...ports, observe: heard }, steps);
+			await session.log.append(laneClosed({ lane }), session.scope).durable;
+		}
+		this.#last = { seq, restored: { to, changes, kept } };
+		this.#say({ type: "files_restored", to, changed: changes.length, kept });
+	}
+
+	/** @param lane of a restore that may have been cut: its open writes are tried again */
+	async #rows(
+		touched: readonly TouchedFile[],
+		taken: readonly Theirs[],
+		lane: string | undefined,
+	): Promise<{ readonly rows: readonly Row[]; readonly kept: KeptFile[] }> {
+		const rows: Row[] = [];
+		const kept: KeptFile[] = [];
+		// One after the other: each may be large.
+		for (const file of touched) {
+			const { path, version: to, image } = file;
+			const isCut = file.writes.some((write) => write.lane === lane && write.outcome === "open");
+			const { before, now, others } = await this.#history.compare(file);
+			const unknown = [before, now].find((each) => each.kind === "unknown");
+			const from = versionIn(now);
+			if (isCut) rows.push({ path, change: changeOf(from, to), to, image });
+			else if (unknown) kept.push({ path, why: (unknown as FileContent & { readonly kind: "unknown" }).why });
+			else if (from === to) continue;
+			else if (others.since === true && !taken.some((each) => each.path === path && each.version === from))
+				kept.push({ path, why: "somebody else has changed it since", ...(from !== undefined && { version: from }) });
+			else rows.push({ path, change: changeOf(from, to), to, image, ...(from !== undefined && { from }) });
+		}
+		return { rows, kept };
+	}
+
+	#write({ path, from, to, image }: Row): Step<string> {
+		const files = this.#door();
+		const held = async (): Promise<string | null | undefined> => versionIn(await files.read(path));
+		return {
+			...{ kind: "step", name: "restore", args: { path, to }, purity: "side_effect", inDoubt: "retry" },
+			prepare: async ({ keep }) => {
+				const now = await files.read(path);
+				const before = versionIn(now);
+				if (before === undefined || before !== from) throw changed(path);
+				if (now.kind === "file" && !keep) throw refused(`${path} is not changed: what it holds is not kept here`);
+				const kept = now.kind === "file" && keep && { image: { ...(await keep(now.bytes)), mode: now.mode } };
+				return { path, before, after: to, ...(kept || {}) };
+			},
+			call: async ({ prepared, idempotencyKey: token = "" }) => {
+				const { before, after } = fileChangeSchema.parse(prepared);
+				const now = await held();
+				if (now === after) return "as it was";
+				if (now !== before) throw changed(path);
+				const bytes = image && (await readImage(image, this.#kernel.blobs(IMAGES)));
+				if (to !== null && !(image && bytes)) throw refused(`${path} is not changed: what it held is missing`);
+				await files.put(path, image && bytes ? { bytes, mode: image.mode } : null, { token, isNew: before === null });
+				return "as it was";
+			},
+			reconcile: async (token, prepared) => {
+				await files.forget(path, token);
+				const { before, after } = fileChangeSchema.parse(prepared);
+				const now = await held();
+				if (now === after) return { kind: "done", result: "as it was" };
+				return { kind: now === before ? "not_done" : "unknown" };
+			},
+		};
+	}
+
+	#door(): WorkFiles {
+		if (this.#files) return this.#files;
+		throw refused("no files were given to this runtime (`files`), so none can be restored");
+	}
+}
+
+function changeOf(from: string | null | undefined, to: string | null): FileChanged["change"] {
+	if (to === null) return "removed";
+	return from === null ? "made" : "changed";
+}
+
+function alongIn(data: { readonly along?: Moved["along"] } | undefined): z.infer<typeof along> | undefined {
+	return along.safeParse(data?.along?.[FILES]).data;
+}
+
+const changed = (path: string): RuntimeError =>
+	refused(`${path} has changed meanwhile, by somebody else: it stays as it is`);
+
+const refused = (why: string): RuntimeError => new RuntimeError("RUNTIME_FILES", why);

@@ -1,0 +1,229 @@
+/** Files that go along with a move: each comes back to what it held, what somebody else has changed stays, and undo brings all back. */
+import { chmod, cp, readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileVersion, type WorkFiles } from "@reyn/journal";
+import { createFileTools, createWorkFiles } from "@reyn/tools";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { mainSession, type Runtime, type RuntimeEvent, type RuntimeOptions } from "../src/index.ts";
+import { keepLines, linesOf } from "./cut.ts";
+import { filesTest } from "./files-test.ts";
+import { makeProject, type Opened, open, type Project, scripted, storeAt } from "./project.ts";
+
+let project: Project;
+beforeEach(async () => {
+	project = await makeProject();
+	await writeFile(at("a.txt"), "one\n");
+	await writeFile(at("b.txt"), "b\n");
+	await chmod(at("b.txt"), 0o750);
+});
+afterEach(() => project[Symbol.asyncDispose]());
+
+const at = (path: string): string => join(project.cwd, path);
+const edit = (old: string, now: string, path = "a.txt") => ({ name: "edit", args: { path, old, new: now } });
+const write = (path: string, text: string) => ({ name: "write", args: { path, text } });
+const remove = (path: string, text: string) => ({
+	name: "remove",
+	args: { path, version: fileVersion(Buffer.from(text)) },
+});
+
+const openIt = (options: Partial<RuntimeOptions> = {}, state = project.state): Promise<Opened> =>
+	open(
+		project,
+		{
+			model: scripted(({ messages }) => {
+				const last = messages.at(-1);
+				return last?.role === "user" ? JSON.parse(last.text) : "done";
+			}),
+			tools: createFileTools(project.cwd, { writes: true }),
+			files: createWorkFiles(project.cwd),
+			...options,
+		},
+		storeAt(state),
+	);
+
+async function turn(runtime: Runtime, ...calls: readonly { readonly name: string; readonly args: object }[]) {
+	await runtime.prompt(JSON.stringify(calls));
+	await runtime.idle();
+}
+
+/** Each file with its permissions. */
+async function tree(cwd = project.cwd): Promise<Readonly<Record<string, string>>> {
+	const found = (await readdir(cwd, { recursive: true, withFileTypes: true })).filter((each) => each.isFile());
+	const files = found.map(async ({ parentPath, name }) => {
+		const path = join(parentPath, name);
+		const { mode } = await stat(path);
+		return [path.slice(cwd.length + 1), `${(mode & 0o777).toString(8)} ${await readFile(path, "utf8")}`] as const;
+	});
+	return Object.fromEntries((await Promise.all(files)).sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** A checkpoint behind a first turn, and a turn after it that changes, removes and makes files. */
+async function worked(runtime: Runtime) {
+	await turn(runtime, edit("one", "two"));
+	const target = runtime.wal.tip;
+	const then = await tree();
+	await turn(runtime, edit("two", "three"), remove("b.txt", "b\n"), write("src/new.txt", "new\n"));
+	await turn(runtime, edit("three", "four"));
+	return { target, then, now: await tree() };
+}
+
+test("come back with a rewind, go forward with its undo, and back again with redo", async () => {
+	const { runtime } = await openIt();
+	const { target, then, now } = await worked(runtime);
+	expect(await runtime.previewFiles(target)).toEqual({
+		...{ to: target, kept: [], uncovered: [] },
+		changes: [
+			{ path: "a.txt", change: "changed" },
+			{ path: "b.txt", change: "made" },
+			{ path: "src/new.txt", change: "removed" },
+		],
+	});
+	const preview = await runtime.previewRewind(target, "both", {}, true);
+	expect(preview.summary.at(-1)).toBe("files in your workspace go back too, where tools have changed them");
+	const done = await runtime.applyRewind(preview, "me");
+	expect(done.files?.changes.map(({ path }) => path)).toEqual(["a.txt", "b.txt", "src/new.txt"]);
+	expect(await tree()).toEqual(then);
+	for (let again = 0; again < 2; again++) {
+		await runtime.undo("me");
+		expect(await tree()).toEqual(now);
+		await runtime.redo("me");
+		expect(await tree()).toEqual(then);
+	}
+	await runtime.close();
+	const { runtime: next } = await openIt();
+	await next.undo("me");
+	expect(await tree()).toEqual(now);
+	expect(next.restored().turns).toEqual([]);
+	await next.close();
+});
+
+test("stay with a rewind that does not take them, and with its undo", async () => {
+	const { runtime } = await openIt();
+	const { target, now } = await worked(runtime);
+	const done = await runtime.applyRewind(await runtime.previewRewind(target, "both"), "me");
+	expect([done.files, await tree()]).toEqual([undefined, now]);
+	await runtime.undo("me");
+	expect(await tree()).toEqual(now);
+	await runtime.close();
+});
+
+test("that somebody else has changed since stay, and are named; taken all the same, undo brings theirs back", async () => {
+	const { runtime } = await openIt();
+	const { target, then } = await worked(runtime);
+	await writeFile(at("a.txt"), "mine\n");
+	await writeFile(at("b.txt"), "mine too\n");
+	const before = await tree();
+	const { kept, changes } = await runtime.previewFiles(target);
+	const why = "somebody else has changed it since";
+	expect(kept).toEqual([
+		{ path: "a.txt", why, version: fileVersion(Buffer.from("mine\n")) },
+		{ path: "b.txt", why, version: fileVersion(Buffer.from("mine too\n")) },
+	]);
+	expect(changes).toEqual([{ path: "src/new.txt", change: "removed" }]);
+	const preview = () => runtime.previewRewind(target, "code_only", {}, true);
+	const done = await runtime.applyRewind(await preview(), "me");
+	expect(done.files).toEqual({ to: target, changes, kept });
+	const { "src/new.txt": _, ...rest } = before;
+	expect(await tree()).toEqual(rest);
+	await runtime.undo("me");
+	expect(await tree()).toEqual(before);
+
+	const theirs = kept.flatMap(({ path, version }) => (version === undefined ? [] : [{ path, version }]));
+	// What is confirmed is what was seen: one that has changed since stays.
+	await writeFile(at("b.txt"), "and again\n");
+	const late = await tree();
+	const taken = await runtime.applyRewind(await preview(), "me", mainSession, theirs);
+	expect(taken.files?.kept.map(({ path }) => path)).toEqual(["b.txt"]);
+	expect(await tree()).toEqual({ ...then, "b.txt": late["b.txt"] });
+	await runtime.undo("me");
+	expect(await tree()).toEqual(late);
+	await runtime.close();
+});
+
+test("go along with a checkout of a branch that was left, and are refused with a part of history", async () => {
+	const { runtime } = await openIt();
+	const { target, then, now } = await worked(runtime);
+	const tip = runtime.wal.tip;
+	await runtime.checkout(target, "me", {}, { files: true });
+	await turn(runtime, edit("two", "other"));
+	await runtime.checkout(tip, "me", {}, { files: true });
+	expect(await tree()).toEqual(now);
+	await runtime.checkout(target, "me", {}, { files: true });
+	expect(await tree()).toEqual(then);
+	await expect(runtime.checkout(0, "me", mainSession, { files: true })).rejects.toMatchObject({
+		code: "RUNTIME_FILES",
+	});
+	await expect(runtime.previewRewind(target, "both", mainSession, true)).rejects.toMatchObject({
+		code: "RUNTIME_FILES",
+	});
+	await runtime.close();
+	const { runtime: blind } = await open(project, { model: scripted(() => "done") });
+	await expect(blind.previewRewind(0, "both", {}, true)).rejects.toThrow("no files were given to this runtime");
+	await blind.close();
+});
+
+test("that cannot be changed stay, and are named; the others go on", async () => {
+	const files = createWorkFiles(project.cwd);
+	const refusing: WorkFiles = {
+		...files,
+		put: (path, ...how) => (path === "a.txt" ? Promise.reject(new Error("no space left")) : files.put(path, ...how)),
+	};
+	const { runtime } = await openIt({ files: refusing });
+	const { target, then, now } = await worked(runtime);
+	const done = await runtime.checkout(target, "me", {}, { files: true });
+	expect(done.files?.kept).toEqual([{ path: "a.txt", why: "no space left" }]);
+	expect(await tree()).toEqual({ ...then, "a.txt": now["a.txt"] });
+	await runtime.undo("me");
+	expect(await tree()).toEqual(now);
+	await runtime.close();
+});
+
+filesTest("a live state is copied, with what a process that died there would have left")(
+	"are back, or the next start brings them, wherever the process died in it; then undo is exact",
+	async () => {
+		const files = createWorkFiles(project.cwd);
+		const left: { readonly state: string; readonly cwd: string }[] = [];
+		const died = async (): Promise<void> => {
+			const name = join(project.root, `died-${left.length}`);
+			await cp(project.state, `${name}-state`, { recursive: true });
+			await cp(project.cwd, `${name}-files`, { recursive: true });
+			left.push({ state: `${name}-state`, cwd: `${name}-files` });
+		};
+		const watched: WorkFiles = {
+			...files,
+			async put(...args) {
+				await died();
+				await files.put(...args);
+				await died();
+			},
+		};
+		const { runtime } = await openIt({ files: watched });
+		const { target, then, now } = await worked(runtime);
+		const reset = runtime.wal.tip + 1;
+		await runtime.checkout(target, "me", {}, { files: true });
+		await runtime.close();
+		expect(left).toHaveLength(6);
+		// And behind the reset, before the start of the first change.
+		const [first] = left as [(typeof left)[number]];
+		const { length } = await linesOf(first.state);
+		for (let kept = reset + 1; kept < length; kept++) {
+			const name = join(project.root, `cut-${kept}`);
+			await cp(first.state, `${name}-state`, { recursive: true });
+			await cp(first.cwd, `${name}-files`, { recursive: true });
+			await keepLines(`${name}-state`, kept);
+			left.push({ state: `${name}-state`, cwd: `${name}-files` });
+		}
+		expect(left).toHaveLength(7);
+		for (const { state, cwd } of left) {
+			const heard: RuntimeEvent[] = [];
+			const next = await openIt({ files: createWorkFiles(cwd), onEvent: (event) => void heard.push(event) }, state);
+			expect(await tree(cwd), state).toEqual(then);
+			await next.runtime.undo("me");
+			expect(await tree(cwd), state).toEqual(now);
+			await next.runtime.close();
+			const told = heard.filter(({ type }) => type === "files_restored");
+			expect(told[0], state).toMatchObject({ to: target, kept: [] });
+			expect(told).toHaveLength(2);
+		}
+	},
+);
