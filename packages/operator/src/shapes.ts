@@ -23,6 +23,7 @@ export const rewindPreview = z.object({
 	snappedFrom: seq.exactOptional(),
 	tip: seq,
 	scope,
+	files: z.literal(true).exactOptional(),
 	affected: counts,
 	dropped: counts,
 	touches: z.object({ sessions: texts, runs: texts }),

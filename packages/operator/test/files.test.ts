@@ -1,12 +1,12 @@
 /** `files`: what differs from what files held, who changed them, and what is not covered, in plain lines and as JSON. */
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileVersion, type Model, type Tool } from "@reyn/journal";
 import { openRuntime, type Runtime } from "@reyn/runtime";
 import { createFileTools, createWorkFiles } from "@reyn/tools";
-import { afterEach, beforeEach, expect, test } from "vitest";
-import { documentSchema, type ReadVerb } from "../src/index.ts";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { carryOut, type Desk, documentSchema, type ReadVerb } from "../src/index.ts";
 import { asJson, clean } from "../src/text.ts";
 import { say, verbOf } from "./house.ts";
 
@@ -165,4 +165,78 @@ test("no text of a file or of its name acts on a terminal or makes a line of its
 	expect(lines.map(clean)).toEqual(lines);
 	expect(lines[1]).toMatch(/^\+ a\[31m b {2}made/);
 	expect(lines).toHaveLength(4);
+});
+
+describe("files that go along", () => {
+	/** What a verb shows before it is confirmed, and what it says then. */
+	async function moves(name: string, raw: Readonly<Record<string, unknown>>): Promise<readonly string[]> {
+		const verb = verbOf(name);
+		if (verb.access !== "write") throw new Error(`${name} is ${verb.access}`);
+		const desk = {
+			reading: (use: (runtime: Runtime) => unknown) => use(runtime),
+			acting: (each: typeof verb, seen: unknown) =>
+				each.act(runtime, each.seen.parse(JSON.parse(asJson(seen))), "user"),
+			confirm: async () => true,
+			say,
+		} as unknown as Desk;
+		const { lines: shown } = await carryOut(verb, raw, desk, { dryRun: true });
+		const { lines, document } = await carryOut(verb, raw, desk, {});
+		documentSchema(verb).parse(JSON.parse(asJson(document)));
+		return [...shown, ...lines]
+			.filter((each) => !each.startsWith("state "))
+			.map((line) => line.replace(/\(#.*\)/, "(…)"));
+	}
+	const held = async () =>
+		Object.fromEntries(
+			await Promise.all(
+				(await readdir(join(root, "work"))).map(async (path) => [
+					path,
+					await readFile(join(root, "work", path), "utf8"),
+				]),
+			),
+		);
+
+	test("are named before, with what stays and how it could go too; undo takes them forward", async () => {
+		for (const path of ["a.md", "b.md", "c.md"]) await put(path, "one\n");
+		const { tip } = runtime.wal;
+		await make(
+			["edit", { path: "a.md", old: "one", new: "two" }],
+			["edit", { path: "b.md", old: "one", new: "two" }],
+			["remove", { path: "c.md" }],
+		);
+		await make(["write", { path: "d.md", text: "new" }], ["put", { path: "e.md", text: "new" }]);
+		await put("b.md", "theirs\n");
+		const before = await held();
+		const ref = String(tip);
+		expect(await moves("rewind", { ref })).toContain("files in your workspace are not touched");
+		expect(await held()).toEqual(before);
+		await moves("undo", {});
+		const lines = await moves("rewind", { ref, files: true });
+		expect(lines).toEqual(
+			expect.arrayContaining([
+				"files in your workspace go back too, where tools have changed them",
+				`4 files go back to what they held at #${tip}:`,
+				"  ~ a.md  changed back",
+				"  + c.md  made again",
+				"  - d.md  removed",
+				"stays: b.md: somebody else has changed it since",
+				"--theirs takes what somebody else has changed, too; undo brings theirs back",
+				`4 files hold what they held at #${tip}; undo brings them forward`,
+			]),
+		);
+		expect(await held()).toEqual({ "a.md": "one\n", "b.md": "theirs\n", "c.md": "one\n" });
+		const undone = await moves("undo", {});
+		expect(undone).toContain("  + d.md  made again");
+		expect(undone.join()).not.toContain("not touched");
+		expect(await held()).toEqual(before);
+		await moves("rewind", { ref, theirs: true });
+		expect(await held()).toEqual({ "a.md": "one\n", "b.md": "one\n", "c.md": "one\n" });
+		await moves("undo", {});
+		await moves("checkout", { ref, files: true });
+		await moves("undo", {});
+		expect(await held()).toEqual(before);
+		await expect(moves("rewind", { ref: "@", files: true, scope: "session" })).rejects.toThrow(
+			"files belong to no session",
+		);
+	});
 });

@@ -2,8 +2,8 @@
 import type { Seq } from "@reyn/wal";
 import type { BudgetEvent } from "./features/budget/events.ts";
 import type { ConfigEvent } from "./features/config/events.ts";
-import type { FilesEvent } from "./features/files/events.ts";
 import type { TurnEvent } from "./features/conversation/events.ts";
+import type { FilesEvent } from "./features/files/events.ts";
 import type { PlanEvent } from "./features/plan/events.ts";
 import type { QuestionEvent } from "./features/question/events.ts";
 import type { ScriptRunEvent } from "./features/script/events.ts";

@@ -726,10 +726,11 @@ export class Runtime implements AsyncDisposable {
 	 * changed by a write that is recorded with what it held, so `undo` of the move brings it back. What somebody else has changed since
 	 * stays, unless the move is told to take it. Reads only.
 	 *
+	 * @param takesTheirs is it to be taken?
 	 * @throws RuntimeError `RUNTIME_FILES`; TimetravelError `TIMETRAVEL_OUT_OF_RANGE`, `TIMETRAVEL_PRUNED`
 	 */
-	previewFiles(seq: Seq): Promise<FilesPreview> {
-		return this.#restore.preview(seq);
+	previewFiles(seq: Seq, takesTheirs = false): Promise<FilesPreview> {
+		return this.#restore.preview(seq, takesTheirs);
 	}
 
 	/** Has this move taken files along? Then `undo` and `redo` of it do. */
@@ -741,7 +742,7 @@ export class Runtime implements AsyncDisposable {
 	 * Does what was previewed, or nothing. Progress of work since the preview does not matter. The note of `summarize` joins `scope`, by
 	 * default the session of the preview, else the main session.
 	 *
-	 * @param theirs files that somebody else has changed since, to be taken along all the same: `kept` of the preview, those with a version
+	 * @param theirs files that somebody else has changed since, to be taken along all the same: `theirs` of `previewFiles`
 	 * @throws RuntimeError `RUNTIME_UNKNOWN_SESSION`, `RUNTIME_FILES`; and as `applyRewind` of `@reyn/rewind-modes` does. Nothing is written then
 	 */
 	async applyRewind(

@@ -71,6 +71,8 @@ class History {
 	readonly #others = new Set<string>();
 	/** What Reyn has left there. */
 	readonly #left = new Map<string, string | undefined>();
+	/** What it has written since that was last looked at: beside another session, who was last is known when both are over. */
+	readonly #written = new Set<string>();
 	/** All that others have put anywhere. */
 	readonly #foreign = new Set<string>();
 	#dies: "before" | "after" | undefined;
@@ -115,10 +117,7 @@ class History {
 				const answer = await tool.call(args, { ...context, signal: new AbortController().signal });
 				// Beside another one, who has started is not known to be done.
 				if (!this.#isBeside) await this.#copy();
-				if (tool.prepare) {
-					const { path } = args as { path: string };
-					this.#left.set(path, (await this.#tree()).get(path));
-				}
+				if (tool.prepare) this.#written.add((args as { path: string }).path);
 				if (dies === "after") throw context.signal.reason;
 				return answer;
 			},
@@ -178,8 +177,15 @@ class History {
 		const first = this.#random.below(sessions.length);
 		for (const at of isBeside ? [first, first + 1] : [first])
 			await this.runtime.prompt(JSON.stringify(calls()), sessions[at % sessions.length]);
-		await this.runtime.idle();
+		await this.#quiet();
 		this.#isBeside = false;
+	}
+
+	async #quiet(): Promise<void> {
+		await this.runtime.idle();
+		const tree = await this.#tree();
+		for (const path of this.#written) this.#left.set(path, tree.get(path));
+		this.#written.clear();
 	}
 
 	#call(tree: Tree): { readonly name: string; readonly args: object } {
@@ -222,7 +228,6 @@ class History {
 
 	/** Goes anywhere with the files, perhaps dies in it, and perhaps takes it back. */
 	async #restore(): Promise<void> {
-		await this.runtime.idle();
 		const before = await this.#tree();
 		const seq = this.#random.pick(reachable(this.runtime).filter((each) => this.#copies.has(each)));
 		if (!overSqlite && this.#random.chance(0.4)) this.#untilDeath = this.#random.below(6);
@@ -295,7 +300,7 @@ class History {
 	async #goOn(): Promise<void> {
 		this.#isBeside = this.runtime.restored().turns.length > 1;
 		this.runtime.resume();
-		await this.runtime.idle();
+		await this.#quiet();
 		this.#isBeside = false;
 	}
 

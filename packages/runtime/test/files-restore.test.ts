@@ -71,7 +71,7 @@ test("come back with a rewind, go forward with its undo, and back again with red
 	const { runtime } = await openIt();
 	const { target, then, now } = await worked(runtime);
 	expect(await runtime.previewFiles(target)).toEqual({
-		...{ to: target, kept: [], uncovered: [] },
+		...{ to: target, kept: [], theirs: [], uncovered: [] },
 		changes: [
 			{ path: "a.txt", change: "changed" },
 			{ path: "b.txt", change: "made" },
@@ -116,8 +116,8 @@ test("that somebody else has changed since stay, and are named; taken all the sa
 	const { kept, changes } = await runtime.previewFiles(target);
 	const why = "somebody else has changed it since";
 	expect(kept).toEqual([
-		{ path: "a.txt", why, version: fileVersion(Buffer.from("mine\n")) },
-		{ path: "b.txt", why, version: fileVersion(Buffer.from("mine too\n")) },
+		{ path: "a.txt", why, isTheirs: true },
+		{ path: "b.txt", why, isTheirs: true },
 	]);
 	expect(changes).toEqual([{ path: "src/new.txt", change: "removed" }]);
 	const preview = () => runtime.previewRewind(target, "code_only", {}, true);
@@ -128,7 +128,11 @@ test("that somebody else has changed since stay, and are named; taken all the sa
 	await runtime.undo("me");
 	expect(await tree()).toEqual(before);
 
-	const theirs = kept.flatMap(({ path, version }) => (version === undefined ? [] : [{ path, version }]));
+	const { theirs } = await runtime.previewFiles(target, true);
+	expect(theirs).toEqual([
+		{ path: "a.txt", version: fileVersion(Buffer.from("mine\n")) },
+		{ path: "b.txt", version: fileVersion(Buffer.from("mine too\n")) },
+	]);
 	// What is confirmed is what was seen: one that has changed since stays.
 	await writeFile(at("b.txt"), "and again\n");
 	const late = await tree();

@@ -10,12 +10,12 @@ export function filesText({ since, files, asBefore, uncovered }: ChangedFiles): 
 		`${from}: ${count}`,
 		...files.flatMap(fileText),
 		...(asBefore.length > 0 ? [`changed, and as before: ${oneLine(asBefore.join(", "), 300)}`] : []),
-		...uncovered.map(
-			({ name, calls }) =>
-				`not covered: ${calls} ${calls === 1 ? "call" : "calls"} of ${oneLine(name, 60)}, whatever files ${calls === 1 ? "it" : "they"} changed`,
-		),
+		...uncovered.map(uncoveredText),
 	];
 }
+
+export const uncoveredText = ({ name, calls }: ChangedFiles["uncovered"][number]): string =>
+	`not covered: ${calls} ${calls === 1 ? "call" : "calls"} of ${oneLine(name, 60)}, whatever files ${calls === 1 ? "it" : "they"} changed`;
 
 const signs = { made: "+", changed: "~", removed: "-", unknown: "?" } as const;
 

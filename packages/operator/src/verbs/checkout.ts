@@ -2,6 +2,14 @@
 import { blastRadius, sessionOf } from "@reyn/runtime";
 import { reset } from "@reyn/timetravel";
 import { z } from "zod";
+import {
+	filesAlong,
+	filesAlongLines,
+	filesDoneLines,
+	filesParams,
+	filesPreview,
+	filesRestored,
+} from "../files-along.ts";
 import { radiusLines } from "../lines/blast-radius.ts";
 import { pausedLines, pausedPlans } from "../lines/paused.ts";
 import { scopeText } from "../lines/scope.ts";
@@ -18,23 +26,33 @@ const seen = z.object({
 	snappedFrom: seq.exactOptional(),
 	tip: seq,
 	blastRadius: blastRadiusShape,
+	files: filesPreview.exactOptional(),
 });
 
-const done = z.object({ seq, target: seq, hash: z.string(), paused: texts.exactOptional() });
+const done = z.object({
+	seq,
+	target: seq,
+	hash: z.string(),
+	paused: texts.exactOptional(),
+	files: filesRestored.exactOptional(),
+});
 
 export const checkout = writeVerb({
 	name: "checkout",
-	summary: "go to any moment, on an abandoned branch too. Files in your workspace are not touched",
-	params: { ref, scope: scopeWidth },
+	summary: "go to any moment, on an abandoned branch too. Files in your workspace stay, unless --files",
+	params: { ref, scope: scopeWidth, ...filesParams },
 	example: "b7",
 	seen: seen.extend({ hash: z.string().exactOptional() }),
 	done,
-	async look(runtime, { ref, scope: width }) {
+	async look(runtime, { ref, scope: width, files, theirs }) {
 		const at = await parseRef(ref, runtime);
 		const scope = await scopeAt(at, width, runtime);
 		const preview = { scope, ...(await runtime.timeline.preview(at, { scope })) };
 		const radius = await blastRadius(runtime, preview);
-		if (preview.kind !== "none") return { ...preview, blastRadius: radius };
+		if (preview.kind !== "none") {
+			const along = await filesAlong(runtime, preview.target, files, theirs);
+			return { ...preview, blastRadius: radius, ...along };
+		}
 		const { hash } = await reportState(runtime, runtime.wal.tip, sessionOf(scope));
 		return { ...preview, blastRadius: radius, hash };
 	},
@@ -42,21 +60,23 @@ export const checkout = writeVerb({
 		...(found.scope.agent === undefined ? [] : [`only ${scopeText(found.scope)}; all else stays as it is`]),
 		`check out ${whereTo(found)}`,
 		...radiusLines(found.blastRadius, found.target),
-		"files in your workspace are not touched",
+		...filesAlongLines(found.files),
 	],
 	nothing: ({ kind, target, hash }) =>
 		kind === "none" ? [`you are at #${target} already; nothing to write`, `state ${hash}`] : undefined,
 	undone: ({ tip, hash = "" }) => ({ seq: tip, hash }),
 	question: ({ target }) => `check out #${target}?`,
-	async act(runtime, { target, scope, tip }, actor) {
-		const result = await runtime.checkout(target, actor, scope, { expect: tip });
+	async act(runtime, { target, scope, tip, files }, actor) {
+		const along = files ? { files: true, theirs: files.theirs } : {};
+		const result = await runtime.checkout(target, actor, scope, { expect: tip, ...along });
 		const { hash } = await reportState(runtime, result.seq, sessionOf(scope));
 		return { ...result, hash, paused: pausedPlans(runtime) };
 	},
 	isDoneBy: (record, { target }, actor) =>
 		reset.is(record) && record.data.target === target && record.data.actor === actor,
-	lines: ({ hash, paused = [] }, say, found) => [
+	lines: ({ hash, paused = [], files }, say, found) => [
 		`checked out ${whereTo(found)}. Go back with: ${say`undo`}`,
+		...filesDoneLines(files),
 		`state ${hash}`,
 		...pausedLines(paused, say),
 	],

@@ -3,6 +3,14 @@ import { rewindNote } from "@reyn/rewind-modes";
 import { blastRadius, type RewindMode, rewindModes } from "@reyn/runtime";
 import { reset } from "@reyn/timetravel";
 import { z } from "zod";
+import {
+	filesAlong,
+	filesAlongLines,
+	filesDoneLines,
+	filesParams,
+	filesPreview,
+	filesRestored,
+} from "../files-along.ts";
 import { counted, radiusLines } from "../lines/blast-radius.ts";
 import { pausedLines, pausedPlans } from "../lines/paused.ts";
 import { scopeText } from "../lines/scope.ts";
@@ -12,23 +20,28 @@ import { blastRadiusShape, rewindPreview, rewindResult, seq, texts } from "../sh
 import { writeVerb } from "../verb.ts";
 import { ref, scopeWidth } from "./ref.ts";
 
-const seen = z.object({ tip: seq, preview: rewindPreview, blastRadius: blastRadiusShape });
+const seen = z.object({
+	...{ tip: seq, preview: rewindPreview, blastRadius: blastRadiusShape },
+	files: filesPreview.exactOptional(),
+});
 
 export const rewind = writeVerb({
 	name: "rewind",
-	summary: "go back on the current line: preview, confirm, apply. Files in your workspace are not touched",
+	summary: "go back on the current line: preview, confirm, apply. Files in your workspace stay, unless --files",
 	params: {
 		ref,
 		mode: choice<RewindMode>("mode", "what goes back", rewindModes, "both"),
 		scope: scopeWidth,
+		...filesParams,
 	},
 	example: "@-1 --mode conversation_only",
 	seen,
-	done: z.object({ result: rewindResult, paused: texts }),
-	async look(runtime, { ref, mode, scope: width }) {
+	done: z.object({ result: rewindResult, paused: texts, files: filesRestored.exactOptional() }),
+	async look(runtime, { ref, mode, scope: width, files, theirs }) {
 		const at = await parseRef(ref, runtime);
-		const preview = await runtime.previewRewind(at, mode, await scopeAt(at, width, runtime));
-		return { tip: preview.tip, preview, blastRadius: await blastRadius(runtime, preview) };
+		const preview = await runtime.previewRewind(at, mode, await scopeAt(at, width, runtime), files || theirs);
+		const along = await filesAlong(runtime, preview.target, preview.files ?? false, preview.files ? theirs : false);
+		return { tip: preview.tip, preview, blastRadius: await blastRadius(runtime, preview), ...along };
 	},
 	shown,
 	nothing(found) {
@@ -40,20 +53,20 @@ export const rewind = writeVerb({
 		return kind === "none" && mode !== "cancel" ? { result: { kind, seq, target, affected, dropped } } : {};
 	},
 	question: ({ preview }) => `rewind to #${preview.target}?`,
-	async act(runtime, { preview }, actor) {
-		const result = await runtime.applyRewind(preview, actor);
-		return { result, paused: pausedPlans(runtime) };
+	async act(runtime, { preview, files: seen }, actor) {
+		const { files, ...result } = await runtime.applyRewind(preview, actor, undefined, seen?.theirs);
+		return { result, paused: pausedPlans(runtime), ...(files && { files }) };
 	},
 	isDoneBy: (record, { preview: { target, mode } }, actor) =>
 		(reset.is(record) && record.data.mode === mode && record.data.target === target && record.data.actor === actor) ||
 		(rewindNote.is(record) && record.data.target === target && record.data.actor === actor),
-	lines({ result: { kind, seq, target, dropped }, paused }, say, { preview: { mode } }) {
+	lines({ result: { kind, seq, target, dropped }, paused, files }, say, { preview: { mode } }) {
 		const done = {
 			none: "nothing was written: the state is as of there already",
 			note: `done: a note about all since #${target} joined the conversation at #${seq}; nothing was taken away`,
 			reset: `done: a reset at #${seq} that takes ${counted(dropped.all, "record")} away; ${parts[mode] ?? "the state"} is as of #${target}. Go back with: ${say`undo`}`,
 		};
-		return [done[kind], ...pausedLines(paused, say)];
+		return [done[kind], ...filesDoneLines(files), ...pausedLines(paused, say)];
 	},
 });
 
@@ -63,7 +76,8 @@ const parts: Readonly<Partial<Record<RewindMode, string>>> = {
 	code_only: "the agent state",
 };
 
-function shown({ preview: { scope, summary, target }, blastRadius }: z.infer<typeof seen>): readonly string[] {
+function shown({ preview: { scope, summary, target }, blastRadius, files }: z.infer<typeof seen>): readonly string[] {
 	const whose = scope.agent === undefined ? [] : [`only ${scopeText(scope)}; all else stays as it is`];
-	return [...whose, ...summary, ...radiusLines(blastRadius, target)];
+	const along = files ? filesAlongLines(files) : [];
+	return [...whose, ...summary, ...along, ...radiusLines(blastRadius, target)];
 }

@@ -26,6 +26,8 @@ export interface FilesPreview extends Pick<FilesSince, "uncovered"> {
 	readonly to: Seq;
 	readonly changes: readonly FileChanged[];
 	readonly kept: readonly KeptFile[];
+	/** Of what changes, the files that somebody else has changed since: give them to the move, or they stay. */
+	readonly theirs: readonly Theirs[];
 }
 
 /** What a restore does to a file: it is made again, changed back, or removed since there was none. */
@@ -38,8 +40,8 @@ export interface FileChanged {
 export interface KeptFile {
 	readonly path: string;
 	readonly why: string;
-	/** What it holds, where somebody else has changed it since: a restore that is given this takes it too. Null: nothing. */
-	readonly version?: string | null;
+	/** Somebody else has changed it since: it can be taken all the same. */
+	readonly isTheirs?: true;
 }
 
 /** A file of somebody else that is to be taken, as it was seen. */
@@ -58,6 +60,7 @@ export const FILES = "files";
 
 /** One file that goes back. `from`: what it holds now; absent: another try of a write that a crash has cut. */
 interface Row extends FileChanged {
+	readonly isTheirs?: true;
 	readonly from?: string | null;
 	readonly to: string | null;
 	readonly image?: BeforeImage | undefined;
@@ -80,13 +83,15 @@ export class FileRestore {
 	/**
 	 * What a restore of the files to a moment would do. Reads only.
 	 *
+	 * @param takes are files that somebody else has changed since to be taken too?
 	 * @throws RuntimeError `RUNTIME_FILES`; TimetravelError `TIMETRAVEL_OUT_OF_RANGE`, `TIMETRAVEL_PRUNED`
 	 */
-	async preview(to: Seq): Promise<FilesPreview> {
+	async preview(to: Seq, takes = false): Promise<FilesPreview> {
 		this.#door();
 		const { uncovered, files } = await this.#history.since(to);
-		const { rows, kept } = await this.#rows(files, [], undefined);
-		return { to, changes: rows.map(({ path, change }) => ({ path, change })), kept, uncovered };
+		const { rows, kept } = await this.#rows(files, () => takes, undefined);
+		const theirs = rows.flatMap(({ path, from, isTheirs }) => (isTheirs ? [{ path, version: from ?? null }] : []));
+		return { to, changes: rows.map(({ path, change }) => ({ path, change })), kept, theirs, uncovered };
 	}
 
 	/** Does this move of history take files along? */
@@ -114,7 +119,7 @@ export class FileRestore {
 		const session = sessions.at(mainSession);
 		const lane = `${FILES}/${seq}`;
 		const { files } = await this.#history.since(to);
-		const { rows, kept } = await this.#rows(files, taken.theirs, lane);
+		const { rows, kept } = await this.#rows(files, isAmong(taken.theirs), lane);
 		const changes: FileChanged[] = [];
 		const steps = async (at: Lane): Promise<void> => {
 			for (const row of rows) {
@@ -139,10 +144,13 @@ export class FileRestore {
 		this.#say({ type: "files_restored", to, changed: changes.length, kept });
 	}
 
-	/** @param lane of a restore that may have been cut: its open writes are tried again */
+	/**
+	 * @param takes is a file that somebody else has changed since to go back too?
+	 * @param lane of a restore that may have been cut: its open writes are tried again
+	 */
 	async #rows(
 		touched: readonly TouchedFile[],
-		taken: readonly Theirs[],
+		takes: (theirs: Theirs) => boolean,
 		lane: string | undefined,
 	): Promise<{ readonly rows: readonly Row[]; readonly kept: KeptFile[] }> {
 		const rows: Row[] = [];
@@ -154,12 +162,13 @@ export class FileRestore {
 			const { before, now, others } = await this.#history.compare(file);
 			const unknown = [before, now].find((each) => each.kind === "unknown");
 			const from = versionIn(now);
-			if (isCut) rows.push({ path, change: changeOf(from, to), to, image });
-			else if (unknown) kept.push({ path, why: (unknown as FileContent & { readonly kind: "unknown" }).why });
+			const row = { path, change: changeOf(from, to), to, image };
+			if (isCut) rows.push(row);
+			else if (unknown || from === undefined) kept.push({ path, why: whyUnknown(unknown) });
 			else if (from === to) continue;
-			else if (others.since === true && !taken.some((each) => each.path === path && each.version === from))
-				kept.push({ path, why: "somebody else has changed it since", ...(from !== undefined && { version: from }) });
-			else rows.push({ path, change: changeOf(from, to), to, image, ...(from !== undefined && { from }) });
+			else if (others.since !== true) rows.push({ ...row, from });
+			else if (takes({ path, version: from })) rows.push({ ...row, from, isTheirs: true });
+			else kept.push({ path, why: "somebody else has changed it since", isTheirs: true });
 		}
 		return { rows, kept };
 	}
@@ -207,6 +216,14 @@ function changeOf(from: string | null | undefined, to: string | null): FileChang
 	if (to === null) return "removed";
 	return from === null ? "made" : "changed";
 }
+
+const isAmong =
+	(all: readonly Theirs[]) =>
+	({ path, version }: Theirs): boolean =>
+		all.some((each) => each.path === path && each.version === version);
+
+const whyUnknown = (content: FileContent | undefined): string =>
+	content?.kind === "unknown" ? content.why : "what it holds is not known";
 
 function alongIn(data: { readonly along?: Moved["along"] } | undefined): z.infer<typeof along> | undefined {
 	return along.safeParse(data?.along?.[FILES]).data;

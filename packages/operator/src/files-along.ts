@@ -1,0 +1,81 @@
+/** Files that go along with a move of history: what would become of them, and what has. */
+import type { FilesPreview, FilesRestored, Runtime } from "@reyn/runtime";
+import type { Seq } from "@reyn/wal";
+import { z } from "zod";
+import { uncoveredText } from "./lines/files.ts";
+import { flag } from "./param.ts";
+import { list, seq } from "./shapes.ts";
+import { oneLine } from "./text.ts";
+
+const changes = list(z.object({ path: z.string(), change: z.enum(["made", "changed", "removed"]) }));
+const kept = list(z.object({ path: z.string(), why: z.string(), isTheirs: z.literal(true).exactOptional() }));
+
+/** As `FilesPreview` of `@reyn/runtime`. */
+export const filesPreview = z.object({
+	...{ to: seq, changes, kept },
+	theirs: list(z.object({ path: z.string(), version: z.string().nullable() })),
+	uncovered: list(z.object({ name: z.string(), calls: seq })),
+});
+
+/** As `FilesRestored` of `@reyn/runtime`. */
+export const filesRestored = z.object({ to: seq, changes, kept });
+
+const theirs = flag(
+	"with the files: also those that somebody else has changed since; undo brings theirs back",
+	z.boolean().default(false),
+);
+
+/** The params of a verb that may take files along, and of one that does where the move did. */
+export const filesParams = {
+	files: flag("the files that tools have changed go back too", z.boolean().default(false)),
+	theirs,
+};
+export const theirsParam = { theirs };
+
+/** What becomes of files in a move to a seq, if they go along. */
+export const filesAlong = async (
+	runtime: Runtime,
+	to: Seq,
+	isAlong: boolean,
+	takesTheirs: boolean,
+): Promise<{ readonly files?: FilesPreview }> =>
+	isAlong || takesTheirs ? { files: await runtime.previewFiles(to, takesTheirs) } : {};
+
+const MOST = 20;
+const signs = { made: "+", changed: "~", removed: "-" } as const;
+const words = { made: "made again", changed: "changed back", removed: "removed" } as const;
+
+export function filesAlongLines(files: FilesPreview | undefined): readonly string[] {
+	if (!files) return ["files in your workspace are not touched"];
+	const { changes, kept, uncovered } = files;
+	return [
+		changes.length === 0
+			? "no file goes back"
+			: `${counted(changes.length)} back to what ${heldAt(changes, files.to)}:`,
+		...shortened(changes.map(({ path, change }) => `  ${signs[change]} ${oneLine(path, 200)}  ${words[change]}`)),
+		...keptLines(kept),
+		...(kept.some(({ isTheirs }) => isTheirs)
+			? ["--theirs takes what somebody else has changed, too; undo brings theirs back"]
+			: []),
+		...uncovered.map(uncoveredText),
+	];
+}
+
+const counted = (count: number): string => (count === 1 ? "1 file goes" : `${count} files go`);
+const heldAt = ({ length }: readonly unknown[], to: Seq): string => `${length === 1 ? "it" : "they"} held at #${to}`;
+
+export function filesDoneLines(files: FilesRestored | undefined): readonly string[] {
+	if (!files) return [];
+	const { changes, kept, to } = files;
+	const back = changes.length === 1 ? "1 file holds" : `${changes.length} files hold`;
+	return [
+		`${back} what ${heldAt(changes, to)}; undo brings ${changes.length === 1 ? "it" : "them"} forward`,
+		...keptLines(kept),
+	];
+}
+
+const keptLines = (kept: FilesRestored["kept"]): readonly string[] =>
+	shortened(kept.map(({ path, why }) => `stays: ${oneLine(path, 200)}: ${oneLine(why, 200)}`));
+
+const shortened = (lines: readonly string[]): readonly string[] =>
+	lines.length <= MOST ? lines : [...lines.slice(0, MOST), `  … and ${lines.length - MOST} more`];
