@@ -60,7 +60,7 @@ const folders: Readonly<Record<string, { readonly folders: readonly string[]; re
 		},
 		"features/question": { folders: ["kernel"], packages: ["wal", "snapshot", "journal"] },
 		"features/permission": { folders: ["kernel"], packages: ["wal", "snapshot", "journal"] },
-		"features/files": { folders: ["kernel"], packages: ["wal", "snapshot", "journal"] },
+		"features/files": { folders: ["kernel"], packages: ["wal", "snapshot", "journal", "timetravel"] },
 		"features/config": {
 			folders: ["kernel", "redaction"],
 			packages: ["wal", "snapshot", "snapshot/files", "timetravel"],

@@ -28,6 +28,7 @@ const needed: readonly string[] = [
 	"log_away",
 	"log_back",
 	"trail_failed",
+	"files_restored",
 	"config_kept",
 	"config_unrecorded",
 	"config_unfinished",
@@ -160,6 +161,10 @@ function eventLine(event: OneLineEvent): string | undefined {
 			return "what looks like a secret was taken out of the prompt: it is not written down, and the model is not told";
 		case "model_changed":
 			return `${event.kind} ${event.id} was begun with ${asLine(event.from)} and goes on with ${asLine(event.to)}; ${recordedBy(event.kind)}`;
+		case "files_restored":
+			return event.kept.length === 0
+				? `a rewind that was cut is finished: files hold what they held at #${event.to}`
+				: `a rewind that was cut is finished, but ${event.kept.length === 1 ? "1 file was" : `${event.kept.length} files were`} not taken back to #${event.to}: ${oneLine(event.kept.map(({ path, why }) => `${path} (${why})`).join(", "), 300)}`;
 		case "config_kept":
 			return `the configuration file ${asLine(event.path)} held what no line of history has: that is in ${asLine(event.keptIn)} now`;
 		case "config_unrecorded":

@@ -820,8 +820,8 @@ export class Runtime implements AsyncDisposable {
 	}
 
 	#withFiles<T extends { readonly seq: Seq }>(result: T): T & WithFiles {
-		const files = this.#restore.doneBy(result.seq);
-		return files ? { ...result, files } : result;
+		const { done } = this.#restore;
+		return done?.seq === result.seq ? { ...result, files: done.restored } : result;
 	}
 
 	/**

@@ -1,4 +1,4 @@
-/** `status`: all that is unfinished: questions without an answer, plans, skills and scripts. */
+/** `status`: all that is unfinished: questions without an answer, plans, skills, scripts, and moves that a crash has cut. */
 import { z } from "zod";
 import { planLines } from "../lines/plan.ts";
 import { questionLines } from "../lines/question.ts";
@@ -12,7 +12,7 @@ import { skillLines, skillsOf } from "./skill.ts";
 
 export const status = readVerb({
 	name: "status",
-	summary: "all that is unfinished: questions without an answer, plans, skills, scripts",
+	summary: "all that is unfinished: questions without an answer, plans, skills, scripts, a rewind that was cut",
 	params: {},
 	example: "",
 	result: z.object({
@@ -23,6 +23,8 @@ export const status = readVerb({
 		skills: list(skillRunShape),
 		scripts: list(scriptRunShape),
 		questions: list(questionShape),
+		/** Whose files, or what else lies beside the log, may be half moved. */
+		moves: list(z.object({ seq, target: seq })),
 	}),
 	async read(runtime) {
 		const restored = runtime.restored();
@@ -33,9 +35,10 @@ export const status = readVerb({
 			skills: skillsOf(restored),
 			scripts: runtime.scripts.list().filter(({ status }) => status === "open"),
 			questions: runtime.questions(),
+			moves: runtime.timeline.unsettled().map(({ seq, target }) => ({ seq, target })),
 		};
 	},
-	lines({ turns, plans, skills, scripts, questions }, say) {
+	lines({ turns, plans, skills, scripts, questions, moves }, say) {
 		const told = [
 			...turns.map(({ scope, turn, text, isCompaction }) => {
 				const what = isCompaction
@@ -47,6 +50,9 @@ export const status = readVerb({
 			...(skills.length > 0 ? skillLines(skills) : []),
 			...(scripts.length > 0 ? runLines(scripts, say) : []),
 			...questions.flatMap((each) => questionLines(each, say)),
+			...moves.map(
+				({ seq, target }) => `#${seq} the move to #${target} was cut; the next command that writes finishes it`,
+			),
 		];
 		return told.length > 0 ? told : ["nothing is unfinished"];
 	},

@@ -17,7 +17,6 @@ import { RuntimeError } from "../../kernel/errors.ts";
 import type { Kernel } from "../../kernel/feature.ts";
 import { mainSession } from "../../kernel/sessions.ts";
 import { IMAGES } from "../../kernel/store.ts";
-import type { FilesEvent } from "./events.ts";
 import { type FileHistory, type FilesSince, type TouchedFile, versionIn } from "./file-history.ts";
 
 /** What a restore would do. */
@@ -70,14 +69,12 @@ export class FileRestore {
 	readonly #kernel: Kernel;
 	readonly #history: FileHistory;
 	readonly #files: WorkFiles | undefined;
-	readonly #say: (event: FilesEvent) => void;
-	#last: { readonly seq: Seq; readonly restored: FilesRestored } | undefined;
+	#done: { readonly seq: Seq; readonly restored: FilesRestored } | undefined;
 
-	constructor(kernel: Kernel, history: FileHistory, files: WorkFiles | undefined, say: (event: FilesEvent) => void) {
+	constructor(kernel: Kernel, history: FileHistory, files: WorkFiles | undefined) {
 		this.#kernel = kernel;
 		this.#history = history;
 		this.#files = files;
-		this.#say = say;
 	}
 
 	/**
@@ -106,9 +103,9 @@ export class FileRestore {
 		return { [FILES]: { theirs: [...taken] } satisfies z.infer<typeof along> };
 	}
 
-	/** What a move of this process has done to files; undefined: it took none along. */
-	doneBy(move: Seq): FilesRestored | undefined {
-		return this.#last?.seq === move ? this.#last.restored : undefined;
+	/** What the newest move that this process has made, or finished, has done to files, by the seq of its reset; undefined: none took any along. */
+	get done(): { readonly seq: Seq; readonly restored: FilesRestored } | undefined {
+		return this.#done;
 	}
 
 	/** Twice is once: what is back already is no row any more, and a write that was cut is found again. */
@@ -140,8 +137,7 @@ export class FileRestore {
 			await runProgram(lane, session.scope, { ...ports, observe: heard }, steps);
 			await session.log.append(laneClosed({ lane }), session.scope).durable;
 		}
-		this.#last = { seq, restored: { to, changes, kept } };
-		this.#say({ type: "files_restored", to, changed: changes.length, kept });
+		this.#done = { seq, restored: { to, changes, kept } };
 	}
 
 	/**

@@ -29,17 +29,14 @@ export function filesFeature(options: FileHistoryOptions, harmless: readonly str
 		],
 		start(kernel) {
 			const history = new FileHistory(kernel, options, harmless);
-			/** What was to be said before anybody could hear it. */
-			let unsaid: FilesEvent[] | undefined = [];
-			const say = (event: FilesEvent): void => (unsaid ? void unsaid.push(event) : kernel.emit(event));
-			const restore = new FileRestore(kernel, history, options.files, say);
+			const restore = new FileRestore(kernel, history, options.files);
 			return {
 				...{ history, restore },
 				moved: (move) => restore.moved(move),
 				async opened() {
-					const before = unsaid ?? [];
-					unsaid = undefined;
-					for (const event of before) kernel.emit(event);
+					// Nobody has asked for it in this process.
+					const { done } = restore;
+					if (done) kernel.emit<FilesEvent>({ type: "files_restored", ...done.restored });
 				},
 			};
 		},
