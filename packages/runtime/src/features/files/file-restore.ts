@@ -55,7 +55,7 @@ const theirs = z.object({ path: z.string(), version: z.string().nullable() });
 const along = z.object({ theirs: z.array(theirs) });
 
 /** The name by which it stands there. */
-export const FILES = "files";
+const FILES = "files";
 
 /** One file that goes back. `from`: what it holds now; absent: another try of a write that a crash has cut. */
 interface Row extends FileChanged {
