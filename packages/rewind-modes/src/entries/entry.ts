@@ -35,7 +35,7 @@ export const scopeOf = (processId: string): Scope => ({ agent: AGENT, session: p
 
 export const AGENT = "entries";
 
-export const idOf = (seq: Seq): string => `e${seq}`;
+const idOf = (seq: Seq): string => `e${seq}`;
 
 /** The seq that an id names, there or not; undefined when it is no id. */
 export function seqOf(id: string): Seq | undefined {
