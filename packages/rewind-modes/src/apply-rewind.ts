@@ -95,7 +95,7 @@ async function write(
 
 const none: Counts = { conversation: 0, code: 0, other: 0, all: 0 };
 
-function asStale(error: unknown): unknown {
+export function asStale(error: unknown): unknown {
 	const { code, message, detail } = error as { code?: unknown; message: string; detail?: Record<string, unknown> };
 	return code === "TIMETRAVEL_STALE" ? new RewindError("REWIND_STALE", message, detail, { cause: error }) : error;
 }

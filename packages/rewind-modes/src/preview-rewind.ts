@@ -171,12 +171,12 @@ async function interval(
 	return { affected: total(counts), sessions: [...sessions], runs: [...runs] };
 }
 
-const total = (counts: Omit<Counts, "all">): Counts => ({
+export const total = (counts: Omit<Counts, "all">): Counts => ({
 	...counts,
 	all: counts.conversation + counts.code + counts.other,
 });
 
-function only(counts: Counts, facets: readonly string[]): Counts {
+export function only(counts: Counts, facets: readonly string[]): Counts {
 	const keep = (facet: "conversation" | "code" | "other"): number => (facets.includes(facet) ? counts[facet] : 0);
 	return total({ conversation: keep("conversation"), code: keep("code"), other: keep("other") });
 }
