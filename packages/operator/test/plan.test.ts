@@ -256,7 +256,9 @@ test("one that was given up says so and why, and its steps can be looked at", as
 	await expect(begun("plan resume", { id: plan, from: "b" })).rejects.toThrow(/was given up; undo that first/);
 	await expect(begun("plan resume", { id: "p999" })).rejects.toMatchObject({ code: "PLAN_UNKNOWN" });
 	await expect(told("plan show", { id: "p999" })).rejects.toMatchObject({ code: "PLAN_UNKNOWN" });
-	await expect(told("plan pause", { id: plan })).rejects.toThrow(/no plan "p\d+" is in flight; none is/);
+	await expect(told("plan pause", { id: plan })).rejects.toThrow(
+		/plan "p\d+" is over: it was given up \(discarded by the user\); undo that to take it up again\. In flight: none/,
+	);
 });
 
 test("a pause is taken back by going on: an undo says so", async () => {
