@@ -1,5 +1,5 @@
 /** What a working runtime says, as lines for people or as JSON lines for scripts. */
-import { outcomeText, questionLines, scriptEventLines, timeText, tokensText } from "@reyn/operator";
+import { outcomeText, ownTexts, questionLines, scriptEventLines, timeText, tokensText } from "@reyn/operator";
 import { asJson, asLine, oneLine } from "@reyn/operator/text";
 import type { BackgroundMessage, MeterReading, Restored, RuntimeEvent } from "@reyn/runtime";
 import { costBehind } from "./cost.ts";
@@ -69,7 +69,7 @@ type StepsEvent = Extract<RuntimeEvent, { type: "plan_started" | "plan_amended" 
 
 const stepsLines = ({ plan, steps }: StepsEvent, more: string): readonly string[] => [
 	`plan ${plan} ▸ ${steps.length} steps${more}`,
-	...steps.map(({ id, description }) => `    ${id}  ${oneLine(description, 70)}`),
+	...steps.map((step) => ["", "", step.id, ...ownTexts(step), oneLine(step.description, 70)].join("  ")),
 ];
 
 type OneLineEvent = Exclude<
@@ -170,6 +170,7 @@ function eventLine(event: OneLineEvent): string | undefined {
 			return `this was asked in #${event.turn} and is open: it goes on, and nothing is paid twice`;
 		case "text":
 		case "checkpoint":
+		case "plan_step_context":
 		// Whoever has asked for it knows.
 		case "compacting":
 		// What was looked up before counts on, as a recalled answer does.

@@ -66,6 +66,11 @@ test("a change of a plan is a line: how many steps are over, which one it is, wh
 	expect(linesOf({ status: "failed", reason: "no key", cost: { ...cost, calls: 0 }, took: 185_000 })).toEqual([
 		"plan p3 ▸ 2/5 b verify ✗ no key (3 min 5 s, tokens unknown)",
 	]);
+	const other = { id: "c", description: "say it", model: "small", max_tokens: 5000 };
+	expect(eventLines({ type: "plan_started", scope, plan: "p3", goal: "g", finished: 0, steps: [other] })).toEqual([
+		"plan p3 ▸ 1 steps",
+		"    c  by small  5,000 tokens at most  say it",
+	]);
 	const steps = [{ id: "b", description: "verify" }];
 	expect(eventLines({ type: "plan_amended", scope, plan: "p3", steps })).toEqual([
 		"plan p3 ▸ 1 steps from here on",

@@ -124,11 +124,19 @@ export const planShape = z.object({
 	cost: costShape,
 });
 
+const contextParts = z.enum(["instructions", "goal", "line", "results", "tools"]);
+/** The tokens are estimated. */
+const contextPart = z.object({ characters: seq, tokens: seq });
+
 /** Of a step of a plan; `needs` are the ids of the steps whose results it takes. */
 export const planStepShape = z.object({
 	id: z.string(),
 	description: z.string(),
 	needs: texts,
+	/** The class of models that does it. Absent: the model of the plan. */
+	model: z.string().exactOptional(),
+	/** The most tokens, in and out, after which it fails. Absent: it names no limit of its own. */
+	max_tokens: seq.exactOptional(),
 	/** The steps that run again where the plan is resumed from this one. */
 	again: texts,
 	status: z.enum(["pending", "running", "completed", "failed"]),
@@ -137,6 +145,8 @@ export const planStepShape = z.object({
 	reason: z.string().exactOptional(),
 	/** The beginning of what it has found, a line. Absent: nothing, or it is lost. */
 	beginning: z.string().exactOptional(),
+	/** What it would be shown if it ran now, by part; `cut`: the steps of whose results it is shown the beginning. Absent: unknown. */
+	context: z.object({ parts: z.record(contextParts, contextPart), cut: texts }).exactOptional(),
 	/** What its last attempt that is over took: so much it may take again. Absent: unknown. */
 	tokens: seq.exactOptional(),
 	/** What those of `again` took, all together. Absent: of one it is unknown. */

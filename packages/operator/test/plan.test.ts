@@ -150,7 +150,14 @@ test("one that is over is shown with what each step found, took, and would cost 
 	expect(shown).toMatch(
 		/^c {2}completed {2}after a, b {2}1,010 tokens .* again: 1,010 tokens {2}write it up: they differ very.*…$/m,
 	);
-	expect(await linesOf("plan show", { id: plan, step: "c" })).toBe(`they differ ${"very much ".repeat(400)}`);
+	const { lines, document } = await told("plan show", { id: plan, step: "c" });
+	expect(lines[0]).toMatch(/^c {2}completed {2}after a, b /);
+	expect(lines[1]).toMatch(/^is shown about \d+ tokens: instructions \d+, goal 7, line 7, results \d+$/);
+	expect(lines.slice(2)).toEqual(["", `they differ ${"very much ".repeat(400)}`]);
+	expect(document).toMatchObject({
+		found: lines.at(-1),
+		steps: [{}, {}, { context: { cut: [], parts: { goal: { characters: 21 }, tools: { characters: 0 } } } }],
+	});
 	await expect(linesOf("plan show", { id: plan, step: "z" })).rejects.toMatchObject({ code: "PLAN_UNKNOWN_STEP" });
 	expect(await previewed({ id: plan, from: "b" })).toBe(
 		"would run: b (1,010 tokens), c (1,010 tokens)\nstays, and is not paid again: a\nprice, if they take what they took last: 2,020 tokens",
@@ -214,7 +221,10 @@ test("one that is amended has other steps, as they were shown; an undo has those
 	await expect(told("plan amend", { id: plan })).rejects.toThrow(/nothing is changed/);
 	const good = {
 		id: plan,
-		put: ['{"id":"d","description":"read D"}', '{"id":"c","description":"say it all","depends_on":["a","b","d"]}'],
+		put: [
+			'{"id":"d","description":"read D","max_tokens":2500}',
+			'{"id":"c","description":"say it all","depends_on":["a","b","d"]}',
+		],
 	};
 	const lines = `amend plan ${plan}: 3 steps now, 4 then
   a  read A
@@ -229,7 +239,10 @@ test("one that is amended has other steps, as they were shown; an undo has those
 	await vi.waitUntil(() => events.some(({ type }) => type === "plan_amended"));
 	const event = events.find(({ type }) => type === "plan_amended");
 	expect(event).toMatchObject({ steps: [{ id: "a" }, { id: "b" }, { id: "c" }, { id: "d" }] });
-	expect(await linesOf("plan show", { id: plan })).toMatch(/^d {2}pending {2}read D$/m);
+	expect(await linesOf("plan show", { id: plan })).toMatch(/^d {2}pending {2}2,500 tokens at most {2}read D$/m);
+	expect(await linesOf("plan show", { id: plan, step: "c" })).toMatch(
+		/\nis shown: unknown, until what it needs is over and its tools are here\n\n\(not finished\)$/,
+	);
 	expect(await linesOf("undo", {}, true)).toContain(`undo the change of the steps of plan ${plan} (#`);
 	await told("undo");
 	expect(await linesOf("plan show", { id: plan })).not.toMatch(/^d /m);

@@ -34,6 +34,7 @@ export function stepLine(step: Step): string {
 	return [
 		`${id}  ${status}${attempt > 0 ? `, try ${attempt + 1}` : ""}`,
 		...(needs.length > 0 ? [`after ${needs.join(", ")}`] : []),
+		...ownTexts(step),
 		...(tokens === undefined && !isBegun ? [] : [tokensText(tokens)]),
 		...(took === undefined ? [] : [timeText(took)]),
 		...(isBegun
@@ -43,6 +44,23 @@ export function stepLine(step: Step): string {
 			: []),
 		oneLine(found === undefined ? description : `${oneLine(description, 60)}: ${oneLine(found, 90)}`, 160),
 	].join("  ");
+}
+
+/** What a step says of its model and its tokens, which differs from its plan. */
+export const ownTexts = ({ model, max_tokens: most }: Pick<Step, "model" | "max_tokens">): readonly string[] => [
+	...(model === undefined ? [] : [`by ${oneLine(model, 40)}`]),
+	...(most === undefined ? [] : [`${tokensText(most)} at most`]),
+];
+
+/** What a step is shown, by part. */
+export function contextLine({ context }: Step): string {
+	if (!context) return "is shown: unknown, until what it needs is over and its tools are here";
+	const parts = Object.entries(context.parts).flatMap(([part, { tokens }]) =>
+		tokens > 0 ? [`${part} ${tokens}`] : [],
+	);
+	const all = Object.values(context.parts).reduce((sum, { tokens }) => sum + tokens, 0);
+	const cut = context.cut.length > 0 ? `; of ${context.cut.join(", ")} the beginning, and a tool to read on` : "";
+	return `is shown about ${tokensText(all)}: ${parts.join(", ")}${cut}`;
 }
 
 export const tokensText = (tokens: number | undefined): string =>

@@ -26,13 +26,14 @@ import {
 	planStepsReset,
 	planTool,
 	readDecomposition,
+	type StepContext,
 	type StepLimit,
 	type StepRun,
 	textOf,
 	withDependents,
 	writeDecomposition,
 } from "@reyn/plan";
-import { costOf, isSettled, keptOf, stepOf } from "@reyn/plan/internal";
+import { costOf, isSettled, keptOf, shownTo, stepOf } from "@reyn/plan/internal";
 import { type BlobStore, canonicalJson, isReynError, type Scope } from "@reyn/wal";
 import { brief } from "../../kernel/audit.ts";
 import { atOnce, type End, type Keep, sayEnd, shownWhenOver, type Went } from "../../kernel/background.ts";
@@ -46,7 +47,7 @@ import { PLAN, planWork } from "./pieces.ts";
 import { type ProposalOptions, refusalBy, startQuestion } from "./proposal.ts";
 
 /** A step of a plan, and how far it has come. */
-export type StepOfPlan = Pick<PlanStep, "id" | "description"> &
+export type StepOfPlan = Pick<PlanStep, "id" | "description" | "model" | "max_tokens"> &
 	StepRun & {
 		/** The ids of the steps whose results it needs. */
 		readonly needs: readonly string[];
@@ -54,6 +55,11 @@ export type StepOfPlan = Pick<PlanStep, "id" | "description"> &
 		readonly again: readonly string[];
 		/** The beginning of what it has found, a line. Absent: it has found nothing, or that is lost. */
 		readonly beginning?: string;
+		/**
+		 * What it would be shown if it ran now, by part. Absent: unknown, as a step that it needs is not over or its result is lost, or a tool
+		 * that it names is not here.
+		 */
+		readonly context?: Pick<StepContext, "parts" | "cut">;
 	};
 
 /** What a resume of a plan would do. */
@@ -218,13 +224,26 @@ export class PlanHost implements FeatureHost {
 		if (read.kind === "lost") return [];
 		// It may have come further while they were read.
 		const run = runOf(session, plan) ?? known;
-		return Promise.all(
-			read.decomposition.steps.map(async ({ id, description, depends_on: needs }) => ({
-				...{ id, description, needs, again: withDependents(read.decomposition, id) },
-				...stepOf(run, id),
-				...(await this.#beginningOf(stepOf(run, id))),
-			})),
-		);
+		const { decomposition } = read;
+		const texts = new Map<string, string>();
+		for (const { id } of decomposition.steps) {
+			const text = await this.#givenBy(stepOf(run, id));
+			if (text !== undefined) texts.set(id, text);
+		}
+		const { tools } = this.#kernel.agent(session.scope);
+		return decomposition.steps.map((step) => {
+			const { id, description, depends_on: needs, model, max_tokens } = step;
+			const now = stepOf(run, id);
+			const text = texts.get(id);
+			return {
+				...{ id, description, needs, again: withDependents(decomposition, id) },
+				...(model !== undefined && { model }),
+				...(max_tokens !== undefined && { max_tokens }),
+				...now,
+				...(now.status === "completed" && text !== undefined && { beginning: brief(text) }),
+				...contextOf(decomposition, step, texts, tools),
+			};
+		});
 	}
 
 	/** All that a step has found, or why it has failed. @throws PlanError `PLAN_UNKNOWN`, `PLAN_UNKNOWN_STEP`, `PLAN_LOST`; JournalError `RESULT_LOST` */
@@ -235,13 +254,13 @@ export class PlanHost implements FeatureHost {
 		return textOf(stepOf(run, step), this.#kernel.blobs(RESULTS));
 	}
 
-	async #beginningOf(step: StepRun): Promise<{ readonly beginning?: string }> {
-		if (step.status !== "completed") return {};
+	/** What a step gives to those that depend on it. Undefined: it is not over, or that is lost. */
+	async #givenBy(step: StepRun): Promise<string | undefined> {
 		try {
-			return { beginning: brief(await textOf(step, this.#kernel.blobs(RESULTS))) };
+			return isSettled(step) ? await textOf(step, this.#kernel.blobs(RESULTS)) : undefined;
 		} catch (error) {
 			if (!isReynError(error, "RESULT_LOST")) throw error;
-			return {};
+			return undefined;
 		}
 	}
 
@@ -387,6 +406,7 @@ export class PlanHost implements FeatureHost {
 				if (status === "resumed" || status === "retrying")
 					this.#emit({ type: "plan_step", scope: session.scope, ...progress });
 			},
+			context: (context) => this.#emit({ type: "plan_step_context", scope: session.scope, ...context }),
 			deliver: async (text, spilled) => {
 				const said = await keep(() => this.#messages.record(session, fromOf(plan), current().since, text, spilled));
 				await said?.durable;
@@ -453,6 +473,20 @@ const fromOf = (plan: string): From => ({ kind: PLAN, id: plan });
 function tokensOf(step: StepRun): { readonly tokens?: number } {
 	if (!("cost" in step) || !step.cost || step.cost.calls === 0) return {};
 	return { tokens: step.cost.inputTokens + step.cost.outputTokens };
+}
+
+function contextOf(
+	decomposition: Decomposition,
+	step: PlanStep,
+	texts: ReadonlyMap<string, string>,
+	tools: readonly Tool[],
+): Pick<StepOfPlan, "context"> {
+	const own = tools.filter(({ name }) => step.tools.includes(name));
+	const isKnown = step.depends_on.every((id) => texts.has(id)) && own.length === new Set(step.tools).size;
+	if (!isKnown) return {};
+	const results = new Map(step.depends_on.map((id) => [id, texts.get(id) ?? ""]));
+	const { parts, cut } = shownTo(decomposition, step, results, own);
+	return { context: { parts, cut } };
 }
 
 const planScope = ({ scope }: Session, plan: string): Scope => ({ ...scope, run: plan });
