@@ -47,10 +47,15 @@ export function stepLine(step: Step): string {
 }
 
 /** What a step says of its model and its tokens, which differs from its plan. */
-export const ownTexts = ({ model, max_tokens: most }: Pick<Step, "model" | "max_tokens">): readonly string[] => [
+export const ownTexts = ({ model, max_tokens: most }: OwnTexts): readonly string[] => [
 	...(model === undefined ? [] : [`by ${oneLine(model, 40)}`]),
 	...(most === undefined ? [] : [`${tokensText(most)} at most`]),
 ];
+
+interface OwnTexts {
+	readonly model?: string | undefined;
+	readonly max_tokens?: number | undefined;
+}
 
 /** What a step is shown, by part. */
 export function contextLine({ context }: Step): string {
