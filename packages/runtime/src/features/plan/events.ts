@@ -13,6 +13,8 @@ export type PlanEvent =
 			readonly plan: string;
 			readonly goal: string;
 			readonly steps: readonly StepTold[];
+			/** Who waits for its answer, as the prompt said that it comes of. Absent: nobody has said so. */
+			readonly chain?: string;
 			/** Steps that were finished before: a resumed plan does not run them again. */
 			readonly finished: number;
 	  }
@@ -30,8 +32,13 @@ export type PlanEvent =
 			readonly type: "plan_end";
 			readonly scope: Scope;
 			readonly plan: string;
-			/** `stopped`: it goes on with `resume`. `paused`: it waits until it is resumed by name. */
-			readonly outcome: "completed" | "stopped" | "paused" | "discarded";
+			/** As of `plan_started`. */
+			readonly chain?: string;
+			/**
+			 * `stopped`: it goes on with `resume`. `paused`: it waits until it is resumed by name. `rewound`: it is not there any more, and
+			 * somebody waits for it.
+			 */
+			readonly outcome: "completed" | "stopped" | "paused" | "discarded" | "rewound";
 			readonly failed: readonly string[];
 			readonly reason?: string;
 	  };

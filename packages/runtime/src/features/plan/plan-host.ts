@@ -8,6 +8,7 @@ import {
 	execute,
 	findKept,
 	findPlan,
+	inFlight,
 	type PlanAmendment,
 	PlanError,
 	type PlanLimits,
@@ -39,12 +40,13 @@ import { brief } from "../../kernel/audit.ts";
 import { atOnce, type End, type Keep, sayEnd, shownWhenOver, type Went } from "../../kernel/background.ts";
 import type { FeatureHost, Frame, Kernel, Piece } from "../../kernel/feature.ts";
 import { asker, type BackgroundMessages, backgroundMessages, type From } from "../../kernel/services.ts";
-import type { Session } from "../../kernel/session.ts";
+import type { Session, SessionScope } from "../../kernel/session.ts";
 import { RESULTS } from "../../kernel/store.ts";
 import type { PlanEvent } from "./events.ts";
 import { PLANS } from "./kept.ts";
 import { PLAN, planWork } from "./pieces.ts";
 import { type ProposalOptions, refusalBy, startQuestion } from "./proposal.ts";
+import { chainOf } from "./tell.ts";
 
 /** A step of a plan, and how far it has come. */
 export type StepOfPlan = Pick<PlanStep, "id" | "description" | "model" | "max_tokens"> &
@@ -86,6 +88,12 @@ export interface OnLimit {
 	readonly times: number;
 }
 
+interface Awaited {
+	readonly scope: SessionScope;
+	readonly plan: string;
+	readonly chain: string;
+}
+
 export class PlanHost implements FeatureHost {
 	readonly #kernel: Kernel;
 	readonly #blobs: BlobStore;
@@ -96,6 +104,8 @@ export class PlanHost implements FeatureHost {
 	readonly #proposals: ProposalOptions;
 	/** The plans that were begun in this process, or that a person has set going in it. */
 	readonly #own = new Set<string>();
+	/** The plans that somebody waits for, as they are before a move. */
+	#awaited: readonly Awaited[] = [];
 
 	constructor(
 		kernel: Kernel,
@@ -117,6 +127,25 @@ export class PlanHost implements FeatureHost {
 	tools({ session, piece, for: who, model }: Frame): readonly Tool[] {
 		const isOffered = who === "turn" && this.#proposals.offer !== "never";
 		return isOffered ? [this.#toolFor(session, piece, model)] : [];
+	}
+
+	async quiet(): Promise<void> {
+		this.#awaited = [...this.#kernel.sessions].flatMap(({ scope, view }) =>
+			inFlight(view.get(planRuns)).flatMap(([plan, { chain }]) =>
+				chain === undefined ? [] : [{ scope, plan, chain }],
+			),
+		);
+	}
+
+	/** Who waits for a plan that is not there any more hears that at once. */
+	async moved(): Promise<void> {
+		for (const { scope, plan, chain } of this.#awaited) {
+			const session = this.#kernel.sessions.find(scope);
+			if (session && runOf(session, plan)) continue;
+			const reason = "the log was rewound to before its start";
+			this.#emit({ type: "plan_end", scope, plan, chain, outcome: "rewound", failed: [], reason });
+		}
+		this.#awaited = [];
 	}
 
 	/** The classes of models that a step may name. */
@@ -156,6 +185,7 @@ export class PlanHost implements FeatureHost {
 					steps: steps.length,
 					decomposition: hash,
 					...(model !== undefined && { model }),
+					...chainOf(turn),
 				});
 				const { durable } = await keep(() => log.append(record, planScope(session, plan)));
 				await durable;
@@ -390,7 +420,15 @@ export class PlanHost implements FeatureHost {
 		const { model, tools } = this.#kernel.agentFor(session.scope, fromOf(plan), current().model);
 		// The start is an event of its record; a resumed run has no record, so it is told here.
 		if (how === "again")
-			this.#emit({ type: "plan_started", scope: session.scope, plan, goal, steps, finished: done.steps });
+			this.#emit({
+				type: "plan_started",
+				scope: session.scope,
+				plan,
+				...chainOf(current()),
+				goal,
+				steps,
+				finished: done.steps,
+			});
 		const scope = planScope(session, plan);
 		const { failed } = await execute(plan, read.decomposition, scope, {
 			...this.#using(session, signal),
@@ -408,7 +446,9 @@ export class PlanHost implements FeatureHost {
 			},
 			context: (context) => this.#emit({ type: "plan_step_context", scope: session.scope, ...context }),
 			deliver: async (text, spilled) => {
-				const said = await keep(() => this.#messages.record(session, fromOf(plan), current().since, text, spilled));
+				const said = await keep(() =>
+					this.#messages.record(session, fromOf(plan, current()), current().since, text, spilled),
+				);
 				await said?.durable;
 			},
 			onBoundary: async (kind, title, at) => {
@@ -441,7 +481,7 @@ export class PlanHost implements FeatureHost {
 	#emitStop(session: Session, plan: string, went: Went): void {
 		const { scope } = session;
 		if (went.outcome === "stopped" && runOf(session, plan)?.status !== "paused")
-			this.#emit({ type: "plan_end", scope, plan, failed: [], ...went });
+			this.#emit({ type: "plan_end", scope, plan, ...chainOf(runOf(session, plan)), failed: [], ...went });
 	}
 
 	/** The ports of plan steps: retries of a step's model are told as progress of the step. */
@@ -461,13 +501,13 @@ export class PlanHost implements FeatureHost {
 const runOf = ({ view }: Session, plan: string): PlanRun | undefined => planIn(view.get(planRuns), plan);
 
 const endOf = (session: Session, plan: string): End => ({
-	from: fromOf(plan),
+	from: fromOf(plan, runOf(session, plan)),
 	scope: planScope(session, plan),
 	lane: planLane(plan),
 	ended: () => runOf(session, plan)?.ended,
 });
 
-const fromOf = (plan: string): From => ({ kind: PLAN, id: plan });
+const fromOf = (plan: string, run?: PlanRun): From => ({ kind: PLAN, id: plan, ...chainOf(run) });
 
 /** What the last attempt of a step took. Of one that got no answer that is unknown: its calls may have cost something. */
 function tokensOf(step: StepRun): { readonly tokens?: number } {
