@@ -1,5 +1,5 @@
 /** What a working runtime says, as lines for people or as JSON lines for scripts. */
-import { outcomeText, ownTexts, questionLines, scriptEventLines, timeText, tokensText } from "@reyn/operator";
+import { outcomeText, ownTexts, questionLines, scriptEventLines, tokensText, tookText } from "@reyn/operator";
 import { asJson, asLine, oneLine } from "@reyn/operator/text";
 import type { BackgroundMessage, MeterReading, Restored, RuntimeEvent } from "@reyn/runtime";
 import { costBehind } from "./cost.ts";
@@ -187,10 +187,10 @@ function compactedLine({ by, tokens }: Extract<RuntimeEvent, { type: "compacted"
 	return `${why} is told in short from here on${size}. Nothing of it is gone${back}`;
 }
 
-/** What a step took: `12 s, 1,840 tokens`. Of one that got no answer they are unknown. */
+/** What a step took: `after 12 s, 1,840 tokens`. Of one that got no answer they are unknown. */
 export const spentText = ({ took, cost }: Spent): string =>
 	[
-		...(took === undefined ? [] : [timeText(took)]),
+		...(took === undefined ? [] : [tookText(took)]),
 		cost && cost.calls > 0 ? tokensText(cost.inputTokens + cost.outputTokens) : "tokens unknown",
 	].join(", ");
 

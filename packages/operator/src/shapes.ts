@@ -151,7 +151,9 @@ export const planStepShape = z.object({
 	tokens: seq.exactOptional(),
 	/** What those of `again` took, all together. Absent: of one it is unknown. */
 	againTokens: seq.exactOptional(),
-	/** How long its attempt took, in milliseconds, with the time between processes. Absent: it is not over, or unknown. */
+	/** The tokens of the recorded calls of an attempt that is not over: one that is open is not among them. Absent: none is recorded. */
+	atLeast: seq.exactOptional(),
+	/** From its start to its end, in milliseconds: with the time in which a person was asked, and between processes. Absent: it is not over, or unknown. */
 	took: z.number().nonnegative().exactOptional(),
 });
 

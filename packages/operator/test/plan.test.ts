@@ -20,6 +20,8 @@ const steps = [
 let says: Record<string, () => string>;
 /** The steps that were asked of the model, in their order. */
 let asked: string[];
+/** Does step a ask for a tool first? */
+let reads: boolean;
 
 const stepOf = ({ messages }: ModelRequest): string | undefined =>
 	/^Step (\w+):/m.exec(messages[0]?.role === "user" ? messages[0].text : "")?.[1];
@@ -32,7 +34,9 @@ const model: Model = {
 		else {
 			asked.push(step);
 			const say = says[step];
-			if (say) yield { type: "text", text: say() };
+			if (reads && step === "a" && request.messages.length === 1)
+				yield { type: "toolCall", call: { id: "1", name: "look", args: {} } };
+			else if (say) yield { type: "text", text: say() };
 			else
 				await new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason), { once: true }));
 		}
@@ -54,7 +58,7 @@ const open = async (): Promise<void> => {
 
 beforeEach(async () => {
 	root = await mkdtemp(join(tmpdir(), "reyn-plan-"));
-	[says, asked, events] = [{ a: () => "A is red" }, [], []];
+	[says, asked, events, reads] = [{ a: () => "A is red" }, [], [], false];
 	await open();
 	await runtime.prompt("compare them");
 	await vi.waitUntil(() => runtime.plans()[0]?.finished === 1 && asked.includes("b"), 10_000);
@@ -145,7 +149,7 @@ test("one that is over is shown with what each step found, took, and would cost 
 	const shown = await linesOf("plan show", { id: plan });
 	expect(shown).toMatch(/^p\d+ {2}completed {2}3\/3, 3,030 tokens/);
 	expect(shown).toMatch(
-		/^b {2}completed {2}1,010 tokens {2}\d+\.\d s {2}again with c: 2,020 tokens {2}read B: B is blue$/m,
+		/^b {2}completed {2}1,010 tokens {2}ended after \d+\.\d s {2}again with c: 2,020 tokens {2}read B: B is blue$/m,
 	);
 	expect(shown).toMatch(
 		/^c {2}completed {2}after a, b {2}1,010 tokens .* again: 1,010 tokens {2}write it up: they differ very.*…$/m,
@@ -170,6 +174,25 @@ test("one that is over is shown with what each step found, took, and would cost 
 	expect(await linesOf("undo", {}, true)).toContain(`undo the new run of b, c of plan ${plan} (#`);
 	await told("undo");
 	expect(await linesOf("plan show", { id: plan })).toMatch(/^b {2}completed {2}1,010/m);
+});
+
+test("one that is cut says what is recorded of its step, which is the least that it took; a step that is not over has no price", async () => {
+	says = {};
+	reads = true;
+	await runtime.prompt("compare them again");
+	await vi.waitUntil(() => runtime.plans()[1]?.plan !== undefined && asked.filter((step) => step === "a").length === 3);
+	const other = runtime.plans()[1]?.plan as string;
+	await told("plan pause", { id: other });
+	const { lines, document } = await told("plan show", { id: other });
+	expect(lines.slice(1)).toEqual([
+		expect.stringMatching(/^a {2}running {2}at least 1,010 tokens {2}again with c: unknown {2}read A$/),
+		expect.stringMatching(/^b {2}running {2}unknown {2}again/),
+		"c  pending  after a, b  write it up",
+	]);
+	expect(document).toMatchObject({ steps: [{ id: "a", atLeast: 1010 }, { id: "b" }, { id: "c" }] });
+	expect((document as { readonly steps: readonly object[] }).steps.map((step) => "atLeast" in step)).toEqual([
+		...[true, false, false],
+	]);
 });
 
 test("a step that has failed is retried by name, and another is not: the refusal says what to use", async () => {

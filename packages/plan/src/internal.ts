@@ -4,4 +4,5 @@ export { defaultPlanLimits } from "./execute.ts";
 export { shownTo } from "./narrow.ts";
 export { costOf } from "./operate.ts";
 export { isInFlight } from "./plan-runs.ts";
+export { attemptLane } from "./records.ts";
 export { isSettled, stepOf } from "./step-status.ts";

@@ -73,6 +73,7 @@ function stepOf(step: StepOfPlan, all: readonly StepOfPlan[]): z.infer<typeof pl
 		...(beginning !== undefined && { beginning }),
 		...(tokens !== undefined && { tokens }),
 		...(againTokens !== undefined && { againTokens }),
+		...(step.atLeast !== undefined && { atLeast: step.atLeast }),
 		...("took" in step && step.took !== undefined && { took: step.took }),
 	};
 }

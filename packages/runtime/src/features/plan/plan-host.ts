@@ -1,6 +1,7 @@
 /** Hosts plans: starts one for a turn, runs it in the background, and delivers its answer. */
 import { hash } from "node:crypto";
-import { JournalError, type Tool, type ToolAnswer, type Using } from "@reyn/journal";
+import { JournalError, journal, type Tool, type ToolAnswer, type Using } from "@reyn/journal";
+import { entriesOf } from "@reyn/journal/internal";
 import {
 	type AtLimit,
 	amended,
@@ -34,7 +35,7 @@ import {
 	withDependents,
 	writeDecomposition,
 } from "@reyn/plan";
-import { costOf, isSettled, keptOf, shownTo, stepOf } from "@reyn/plan/internal";
+import { attemptLane, costOf, isSettled, keptOf, shownTo, stepOf } from "@reyn/plan/internal";
 import { type BlobStore, canonicalJson, isReynError, type Scope } from "@reyn/wal";
 import { brief } from "../../kernel/audit.ts";
 import { atOnce, type End, type Keep, sayEnd, shownWhenOver, type Went } from "../../kernel/background.ts";
@@ -57,6 +58,8 @@ export type StepOfPlan = Pick<PlanStep, "id" | "description" | "model" | "max_to
 		readonly again: readonly string[];
 		/** The beginning of what it has found, a line. Absent: it has found nothing, or that is lost. */
 		readonly beginning?: string;
+		/** Of one that is not over: the tokens of the calls of its attempt that are recorded, and not paid again. Absent: none is. */
+		readonly atLeast?: number;
 		/**
 		 * What it would be shown if it ran now, by part. Absent: unknown, as a step that it needs is not over or its result is lost, or a tool
 		 * that it names is not here.
@@ -271,6 +274,7 @@ export class PlanHost implements FeatureHost {
 				...(max_tokens !== undefined && { max_tokens }),
 				...now,
 				...(now.status === "completed" && text !== undefined && { beginning: brief(text) }),
+				...(now.status === "running" && recordedTokens(session, attemptLane({ plan, step: id, attempt: now.attempt }))),
 				...contextOf(decomposition, step, texts, tools),
 			};
 		});
@@ -383,11 +387,11 @@ export class PlanHost implements FeatureHost {
 
 	/** @throws JournalError `CALL_WAITING` */
 	async #atLimit(session: Session, limit: StepLimit, signal: AbortSignal): Promise<AtLimit> {
-		const { plan, step, attempt, extended } = limit;
+		const { plan, step, extended } = limit;
 		const answer = await this.#kernel.get(asker).ask(
 			session,
 			{
-				key: `${planLane(plan)}/${step}/${attempt} ${limit.limit} ${extended}`,
+				key: `${attemptLane(limit)} ${limit.limit} ${extended}`,
 				from: fromOf(plan),
 				question: limitText(limit),
 				choices: ["extend", "fail", "pause"],
@@ -527,6 +531,15 @@ function contextOf(
 	const results = new Map(step.depends_on.map((id) => [id, texts.get(id) ?? ""]));
 	const { parts, cut } = shownTo(decomposition, step, results, own);
 	return { context: { parts, cut } };
+}
+
+/** What the model calls took that are recorded in the lane of an attempt which is not over. */
+function recordedTokens({ view }: Session, lane: string): Pick<StepOfPlan, "atLeast"> {
+	const paid = entriesOf(view.get(journal), lane).flatMap(({ purity, outcome }) =>
+		purity === "llm" && outcome?.type === "completed" && outcome.usage ? [outcome.usage] : [],
+	);
+	const atLeast = paid.reduce((sum, { inputTokens, outputTokens }) => sum + inputTokens + outputTokens, 0);
+	return paid.length > 0 ? { atLeast } : {};
 }
 
 const planScope = ({ scope }: Session, plan: string): Scope => ({ ...scope, run: plan });
