@@ -64,7 +64,18 @@ const puts = (...steps: readonly string[]) => steps.flatMap((each) => ["--put", 
 describe("is refused, and changes nothing", () => {
 	test.each<[string, readonly string[], number, RegExp]>([
 		["a plan that is not there", ["plan", "show", "p77"], 3, /no plan "p77" is known; these are: p\d+, p\d+/],
-		["a pause of one that is over", ["plan", "pause", "FINISHED"], 3, /no plan "p\d+" is in flight; these are: p\d+/],
+		[
+			"a pause of one that is over",
+			["plan", "pause", "FINISHED"],
+			3,
+			/plan "(p\d+)" is over: it has its answer; .* In flight: p\d+; see .*plan show \1; .*plan resume \1 --from <step>/,
+		],
+		[
+			"a pause of one that is not there",
+			["plan", "pause", "p77"],
+			3,
+			/no plan "p77" .*these are: p\d+; .*plan list --all/,
+		],
 		["a step that is not there", ["plan", "resume", "CUT", "--from", "s9"], 3, /no step "s9"; this plan has s1, s2/],
 		[
 			"the same of one that is over",
@@ -83,7 +94,7 @@ describe("is refused, and changes nothing", () => {
 			"an amendment of one that is over",
 			["plan", "amend", "FINISHED", "--drop", "s1", "--yes"],
 			3,
-			/is in flight; these are: p\d+/,
+			/is over: it has its answer; .* In flight: p\d+/,
 		],
 		["nothing to amend", ["plan", "amend", "CUT", "--yes"], 2, /nothing is changed, added or dropped/],
 		[

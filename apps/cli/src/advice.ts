@@ -3,7 +3,8 @@ import { codeOf } from "@reyn/wal";
 import { reyn } from "./suggest.ts";
 
 const byErrorCode: Readonly<Record<string, (error: unknown) => string>> = {
-	PLAN_LOST: (error) => `give it up with: ${reyn`plan discard ${lostPlan(error)}`}`,
+	PLAN_LOST: (error) => `give it up with: ${reyn`plan discard ${detailOf(error).plan ?? "<id>"}`}`,
+	PLAN_UNKNOWN: (error) => howItGoesOn(detailOf(error)),
 	REPLAY_DIVERGENCE: () => `see what going on would do with: ${reyn`script resume <run> --explain`}`,
 	RUNTIME_SCRIPT_OTHER: () => `or start a run of its own with: ${reyn`script run <file>`}`,
 	RUNTIME_SCRIPT_PRUNED: () => `its text is kept: ${reyn`script save <run> <file>`}, then ${reyn`script run <file>`}`,
@@ -12,11 +13,21 @@ const byErrorCode: Readonly<Record<string, (error: unknown) => string>> = {
 		`look with: ${reyn`wal verify`}; see what giving the damage up would cost with: ${reyn`wal repair`}`,
 };
 
-/** Of an error that came from another process the plan is not known. */
-const lostPlan = (error: unknown): string => {
-	const { plan } = (error as { readonly detail?: { readonly plan?: unknown } }).detail ?? {};
-	return typeof plan === "string" ? plan : "<id>";
-};
+interface PlanDetail {
+	readonly plan?: string;
+	readonly status?: string;
+	readonly failed?: readonly string[];
+}
+
+/** Of an error that came from another process nothing is known. */
+const detailOf = (error: unknown): PlanDetail => (error as { readonly detail?: PlanDetail }).detail ?? {};
+
+/** Of a plan that is over, or is none. */
+function howItGoesOn({ plan, status, failed: [failed] = [] }: PlanDetail): string {
+	if (plan === undefined || status !== "completed") return `see all plans with: ${reyn`plan list --all`}`;
+	const again = failed === undefined ? reyn`plan resume ${plan} --from <step>` : reyn`plan retry ${plan} ${failed}`;
+	return `see its steps with: ${reyn`plan show ${plan}`}; run again with: ${again}`;
+}
 
 /** What goes on after the message, or nothing. */
 export function adviceFor(error: unknown): readonly string[] {

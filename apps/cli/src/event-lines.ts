@@ -1,5 +1,5 @@
 /** What a working runtime says, as lines for people or as JSON lines for scripts. */
-import { outcomeText, questionLines, scriptEventLines, timeText, tokensText } from "@reyn/operator";
+import { outcomeText, ownTexts, questionLines, scriptEventLines, tokensText, tookText } from "@reyn/operator";
 import { asJson, asLine, oneLine } from "@reyn/operator/text";
 import type { BackgroundMessage, MeterReading, Restored, RuntimeEvent } from "@reyn/runtime";
 import { costBehind } from "./cost.ts";
@@ -70,7 +70,7 @@ type StepsEvent = Extract<RuntimeEvent, { type: "plan_started" | "plan_amended" 
 
 const stepsLines = ({ plan, steps }: StepsEvent, more: string): readonly string[] => [
 	`plan ${plan} ▸ ${steps.length} steps${more}`,
-	...steps.map(({ id, description }) => `    ${id}  ${oneLine(description, 70)}`),
+	...steps.map((step) => ["", "", step.id, ...ownTexts(step), oneLine(step.description, 70)].join("  ")),
 ];
 
 type OneLineEvent = Exclude<
@@ -175,6 +175,7 @@ function eventLine(event: OneLineEvent): string | undefined {
 			return `this was asked in #${event.turn} and is open: it goes on, and nothing is paid twice`;
 		case "text":
 		case "checkpoint":
+		case "plan_step_context":
 		// Whoever has asked for it knows.
 		case "compacting":
 		// What was looked up before counts on, as a recalled answer does.
@@ -191,10 +192,10 @@ function compactedLine({ by, tokens }: Extract<RuntimeEvent, { type: "compacted"
 	return `${why} is told in short from here on${size}. Nothing of it is gone${back}`;
 }
 
-/** What a step took: `12 s, 1,840 tokens`. Of one that got no answer they are unknown. */
+/** What a step took: `after 12 s, 1,840 tokens`. Of one that got no answer they are unknown. */
 export const spentText = ({ took, cost }: Spent): string =>
 	[
-		...(took === undefined ? [] : [timeText(took)]),
+		...(took === undefined ? [] : [tookText(took)]),
 		cost && cost.calls > 0 ? tokensText(cost.inputTokens + cost.outputTokens) : "tokens unknown",
 	].join(", ");
 

@@ -62,9 +62,16 @@ test("a change of a plan is a line: how many steps are over, which one it is, wh
 	expect(linesOf({ status: "retrying", reason: "429", retry: 1, limit: 3 })).toEqual([
 		"plan p3 ▸ 2/5 b verify (retry 1/3: 429)",
 	]);
-	expect(linesOf({ status: "completed", cost, took: 12_400 })).toEqual(["plan p3 ▸ 2/5 b verify ✓ 12 s, 1,840 tokens"]);
+	expect(linesOf({ status: "completed", cost, took: 12_400 })).toEqual([
+		"plan p3 ▸ 2/5 b verify ✓ after 12 s, 1,840 tokens",
+	]);
 	expect(linesOf({ status: "failed", reason: "no key", cost: { ...cost, calls: 0 }, took: 185_000 })).toEqual([
-		"plan p3 ▸ 2/5 b verify ✗ no key (3 min 5 s, tokens unknown)",
+		"plan p3 ▸ 2/5 b verify ✗ no key (after 3 min 5 s, tokens unknown)",
+	]);
+	const other = { id: "c", description: "say it", model: "small", max_tokens: 5000 };
+	expect(eventLines({ type: "plan_started", scope, plan: "p3", goal: "g", finished: 0, steps: [other] })).toEqual([
+		"plan p3 ▸ 1 steps",
+		"    c  by small  5,000 tokens at most  say it",
 	]);
 	const steps = [{ id: "b", description: "verify" }];
 	expect(eventLines({ type: "plan_amended", scope, plan: "p3", steps })).toEqual([

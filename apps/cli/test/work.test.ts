@@ -138,7 +138,7 @@ test("a program reads what is unfinished, why, and how to go on", async () => {
 test("a plan of which steps failed is over, and ends with 6", async () => {
 	steps = { a: "fails", b: "fails" };
 	const { exitCode, stderr } = await run("text", "well?");
-	expect(stderr).toMatch(/^plan p\d+ ▸ 1\/2 a look ✗ no \(\d.* s, tokens unknown\)$/m);
+	expect(stderr).toMatch(/^plan p\d+ ▸ 1\/2 a look ✗ no \(after \d.* s, tokens unknown\)$/m);
 	expect(stderr).toMatch(/plan p\d+ finished; failed steps: a, b/);
 	expect(exitCode).toBe(6);
 });
@@ -146,7 +146,7 @@ test("a plan of which steps failed is over, and ends with 6", async () => {
 test("where its last step alone fails, what the others have found is the answer, and it ends with 6", async () => {
 	steps = { a: "ends", b: "fails" };
 	const { exitCode, stdout, stderr } = await run("text", "well?");
-	expect(stderr).toMatch(/^plan p\d+ ▸ 1\/2 a look ✓ \d.* s, 11 tokens$/m);
+	expect(stderr).toMatch(/^plan p\d+ ▸ 1\/2 a look ✓ after \d.* s, 11 tokens$/m);
 	expect(stdout).toMatch(/its last step, b, failed: no\n[\s\S]*## a: look\na whole answer/);
 	expect(exitCode).toBe(6);
 	const json = JSON.parse((await run("json", "again?")).stdout);

@@ -8,7 +8,7 @@ export { type Begun, type BegunAnywhere, beginAnywhere, beginThere } from "./hol
 export { holderOf, whenGone } from "./holder/call.ts";
 export { type Followed, type FollowOptions, followWork } from "./holder/follow.ts";
 export { type Holder, type ServeOptions, serveVerbs } from "./holder/serve.ts";
-export { outcomeText, timeText, tokensText } from "./lines/plan.ts";
+export { outcomeText, ownTexts, tokensText, tookText } from "./lines/plan.ts";
 export { answersText, askerText, questionLines } from "./lines/question.ts";
 export { scopeText, sessionText } from "./lines/scope.ts";
 export { scriptEndLines, scriptEventLines, scriptResultText, scriptViewLines } from "./lines/script.ts";

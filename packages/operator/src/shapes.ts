@@ -125,11 +125,19 @@ export const planShape = z.object({
 	cost: costShape,
 });
 
+const contextParts = z.enum(["instructions", "goal", "line", "results", "tools"]);
+/** The tokens are estimated. */
+const contextPart = z.object({ characters: seq, tokens: seq });
+
 /** Of a step of a plan; `needs` are the ids of the steps whose results it takes. */
 export const planStepShape = z.object({
 	id: z.string(),
 	description: z.string(),
 	needs: texts,
+	/** The class of models that does it. Absent: the model of the plan. */
+	model: z.string().exactOptional(),
+	/** The most tokens, in and out, after which it fails. Absent: it names no limit of its own. */
+	max_tokens: seq.exactOptional(),
 	/** The steps that run again where the plan is resumed from this one. */
 	again: texts,
 	status: z.enum(["pending", "running", "completed", "failed"]),
@@ -138,11 +146,15 @@ export const planStepShape = z.object({
 	reason: z.string().exactOptional(),
 	/** The beginning of what it has found, a line. Absent: nothing, or it is lost. */
 	beginning: z.string().exactOptional(),
+	/** What it would be shown if it ran now, by part; `cut`: the steps of whose results it is shown the beginning. Absent: unknown. */
+	context: z.object({ parts: z.record(contextParts, contextPart), cut: texts }).exactOptional(),
 	/** What its last attempt that is over took: so much it may take again. Absent: unknown. */
 	tokens: seq.exactOptional(),
 	/** What those of `again` took, all together. Absent: of one it is unknown. */
 	againTokens: seq.exactOptional(),
-	/** How long its attempt took, in milliseconds, with the time between processes. Absent: it is not over, or unknown. */
+	/** The tokens of the recorded calls of an attempt that is not over: one that is open is not among them. Absent: none is recorded. */
+	atLeast: seq.exactOptional(),
+	/** From its start to its end, in milliseconds: with the time in which a person was asked, and between processes. Absent: it is not over, or unknown. */
 	took: z.number().nonnegative().exactOptional(),
 });
 

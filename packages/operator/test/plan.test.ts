@@ -20,6 +20,8 @@ const steps = [
 let says: Record<string, () => string>;
 /** The steps that were asked of the model, in their order. */
 let asked: string[];
+/** Does step a ask for a tool first? */
+let reads: boolean;
 
 const stepOf = ({ messages }: ModelRequest): string | undefined =>
 	/^Step (\w+):/m.exec(messages[0]?.role === "user" ? messages[0].text : "")?.[1];
@@ -32,7 +34,9 @@ const model: Model = {
 		else {
 			asked.push(step);
 			const say = says[step];
-			if (say) yield { type: "text", text: say() };
+			if (reads && step === "a" && request.messages.length === 1)
+				yield { type: "toolCall", call: { id: "1", name: "look", args: {} } };
+			else if (say) yield { type: "text", text: say() };
 			else
 				await new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason), { once: true }));
 		}
@@ -54,7 +58,7 @@ const open = async (): Promise<void> => {
 
 beforeEach(async () => {
 	root = await mkdtemp(join(tmpdir(), "reyn-plan-"));
-	[says, asked, events] = [{ a: () => "A is red" }, [], []];
+	[says, asked, events, reads] = [{ a: () => "A is red" }, [], [], false];
 	await open();
 	await runtime.prompt("compare them");
 	await vi.waitUntil(() => runtime.plans()[0]?.finished === 1 && asked.includes("b"), 10_000);
@@ -145,12 +149,19 @@ test("one that is over is shown with what each step found, took, and would cost 
 	const shown = await linesOf("plan show", { id: plan });
 	expect(shown).toMatch(/^p\d+ {2}completed {2}3\/3, 3,030 tokens/);
 	expect(shown).toMatch(
-		/^b {2}completed {2}1,010 tokens {2}\d+\.\d s {2}again with c: 2,020 tokens {2}read B: B is blue$/m,
+		/^b {2}completed {2}1,010 tokens {2}ended after \d+\.\d s {2}again with c: 2,020 tokens {2}read B: B is blue$/m,
 	);
 	expect(shown).toMatch(
 		/^c {2}completed {2}after a, b {2}1,010 tokens .* again: 1,010 tokens {2}write it up: they differ very.*…$/m,
 	);
-	expect(await linesOf("plan show", { id: plan, step: "c" })).toBe(`they differ ${"very much ".repeat(400)}`);
+	const { lines, document } = await told("plan show", { id: plan, step: "c" });
+	expect(lines[0]).toMatch(/^c {2}completed {2}after a, b /);
+	expect(lines[1]).toMatch(/^is shown about \d+ tokens: instructions \d+, goal 7, line 7, results \d+$/);
+	expect(lines.slice(2)).toEqual(["", `they differ ${"very much ".repeat(400)}`]);
+	expect(document).toMatchObject({
+		found: lines.at(-1),
+		steps: [{}, {}, { context: { cut: [], parts: { goal: { characters: 21 }, tools: { characters: 0 } } } }],
+	});
 	await expect(linesOf("plan show", { id: plan, step: "z" })).rejects.toMatchObject({ code: "PLAN_UNKNOWN_STEP" });
 	expect(await previewed({ id: plan, from: "b" })).toBe(
 		"would run: b (1,010 tokens), c (1,010 tokens)\nstays, and is not paid again: a\nprice, if they take what they took last: 2,020 tokens",
@@ -163,6 +174,25 @@ test("one that is over is shown with what each step found, took, and would cost 
 	expect(await linesOf("undo", {}, true)).toContain(`undo the new run of b, c of plan ${plan} (#`);
 	await told("undo");
 	expect(await linesOf("plan show", { id: plan })).toMatch(/^b {2}completed {2}1,010/m);
+});
+
+test("one that is cut says what is recorded of its step, which is the least that it took; a step that is not over has no price", async () => {
+	says = {};
+	reads = true;
+	await runtime.prompt("compare them again");
+	await vi.waitUntil(() => runtime.plans()[1]?.plan !== undefined && asked.filter((step) => step === "a").length === 3);
+	const other = runtime.plans()[1]?.plan as string;
+	await told("plan pause", { id: other });
+	const { lines, document } = await told("plan show", { id: other });
+	expect(lines.slice(1)).toEqual([
+		expect.stringMatching(/^a {2}running {2}at least 1,010 tokens {2}again with c: unknown {2}read A$/),
+		expect.stringMatching(/^b {2}running {2}unknown {2}again/),
+		"c  pending  after a, b  write it up",
+	]);
+	expect(document).toMatchObject({ steps: [{ id: "a", atLeast: 1010 }, { id: "b" }, { id: "c" }] });
+	expect((document as { readonly steps: readonly object[] }).steps.map((step) => "atLeast" in step)).toEqual([
+		...[true, false, false],
+	]);
 });
 
 test("a step that has failed is retried by name, and another is not: the refusal says what to use", async () => {
@@ -214,7 +244,10 @@ test("one that is amended has other steps, as they were shown; an undo has those
 	await expect(told("plan amend", { id: plan })).rejects.toThrow(/nothing is changed/);
 	const good = {
 		id: plan,
-		put: ['{"id":"d","description":"read D"}', '{"id":"c","description":"say it all","depends_on":["a","b","d"]}'],
+		put: [
+			'{"id":"d","description":"read D","max_tokens":2500}',
+			'{"id":"c","description":"say it all","depends_on":["a","b","d"]}',
+		],
 	};
 	const lines = `amend plan ${plan}: 3 steps now, 4 then
   a  read A
@@ -229,7 +262,10 @@ test("one that is amended has other steps, as they were shown; an undo has those
 	await vi.waitUntil(() => events.some(({ type }) => type === "plan_amended"));
 	const event = events.find(({ type }) => type === "plan_amended");
 	expect(event).toMatchObject({ steps: [{ id: "a" }, { id: "b" }, { id: "c" }, { id: "d" }] });
-	expect(await linesOf("plan show", { id: plan })).toMatch(/^d {2}pending {2}read D$/m);
+	expect(await linesOf("plan show", { id: plan })).toMatch(/^d {2}pending {2}2,500 tokens at most {2}read D$/m);
+	expect(await linesOf("plan show", { id: plan, step: "c" })).toMatch(
+		/\nis shown: unknown, until what it needs is over and its tools are here\n\n\(not finished\)$/,
+	);
 	expect(await linesOf("undo", {}, true)).toContain(`undo the change of the steps of plan ${plan} (#`);
 	await told("undo");
 	expect(await linesOf("plan show", { id: plan })).not.toMatch(/^d /m);
@@ -256,7 +292,9 @@ test("one that was given up says so and why, and its steps can be looked at", as
 	await expect(begun("plan resume", { id: plan, from: "b" })).rejects.toThrow(/was given up; undo that first/);
 	await expect(begun("plan resume", { id: "p999" })).rejects.toMatchObject({ code: "PLAN_UNKNOWN" });
 	await expect(told("plan show", { id: "p999" })).rejects.toMatchObject({ code: "PLAN_UNKNOWN" });
-	await expect(told("plan pause", { id: plan })).rejects.toThrow(/no plan "p\d+" is in flight; none is/);
+	await expect(told("plan pause", { id: plan })).rejects.toThrow(
+		/plan "p\d+" is over: it was given up \(discarded by the user\); undo that to take it up again\. In flight: none/,
+	);
 });
 
 test("a pause is taken back by going on: an undo says so", async () => {

@@ -10,6 +10,7 @@ import type { StepContext } from "./narrow.ts";
 import { patiently } from "./patiently.ts";
 import { isInFlight, type PlanRun } from "./plan-runs.ts";
 import {
+	attemptLane,
 	type Cost,
 	type LimitKind,
 	planCompleted,
@@ -98,7 +99,7 @@ export interface PlanProgress {
 	readonly change:
 		| { readonly status: "running" | "resumed" }
 		| { readonly status: "retrying"; readonly reason: string; readonly retry: number; readonly limit: number }
-		/** `cost` until then; `took`: in milliseconds, with the time between processes. Absent: unknown. */
+		/** `cost` until then; `took`: in milliseconds from its start, with waits for a person and between processes. Absent: unknown. */
 		| { readonly status: "completed"; readonly cost: Cost; readonly took?: number }
 		| {
 				readonly status: "failed";
@@ -220,7 +221,7 @@ async function executeStep(
 	});
 	const report = (change: PlanProgress["change"]): void => ports.progress(lineOf(change));
 	const before = stepOf(ports.run(), step.id);
-	const lane = `${planLane(plan)}/${step.id}/${before.attempt}`;
+	const lane = attemptLane({ plan, step: step.id, attempt: before.attempt });
 	report({ status: before.status === "running" ? "resumed" : "running" });
 	if (before.status !== "running") {
 		const started = planStepStarted({ plan, step: step.id, attempt: before.attempt });

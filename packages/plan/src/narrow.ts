@@ -2,6 +2,8 @@
 import { defineTool, type ModelRequest, type Tool } from "@reyn/journal";
 import { TOKEN_BYTES } from "@reyn/journal/internal";
 import { z } from "zod";
+import type { Decomposition, PlanStep } from "./decomposition.ts";
+import { goalLine, stepLine, stepRequest } from "./step-prompt.ts";
 
 /** So many characters of one result are shown, and of all that a step depends on together. */
 export const EACH = 8 * 1024;
@@ -23,6 +25,31 @@ export interface StepContext {
 	readonly parts: Readonly<Record<"instructions" | "goal" | "line" | "results" | "tools", PartSize>>;
 	/** The steps whose results are shown in part. */
 	readonly cut: readonly string[];
+}
+
+/** What a step is asked, with which tools. */
+export interface Shown extends Pick<StepContext, "parts" | "cut"> {
+	readonly request: ModelRequest;
+	readonly tools: readonly Tool[];
+}
+
+/**
+ * What a step is shown of the results that it depends on, by their ids.
+ *
+ * @param own the tools that it may use
+ * @param how `whole`: as older versions did, of which no result is cut
+ */
+export function shownTo(
+	decomposition: Decomposition,
+	step: PlanStep,
+	results: ReadonlyMap<string, string>,
+	own: readonly Tool[],
+	how: "narrow" | "whole" = "narrow",
+): Shown {
+	const { shown, cut } = how === "narrow" ? narrowed(results) : { shown: results, cut: [] };
+	const tools = cut.length > 0 ? [...own.filter(({ name }) => name !== READ_RESULT), readResult(results, cut)] : own;
+	const request = stepRequest(decomposition, step, shown, tools);
+	return { request, tools, parts: partsOf(request, { goal: goalLine(decomposition), line: stepLine(step) }), cut };
 }
 
 /** The results as a step is shown them, by id. Short ones leave their share of {@link ALL} to long ones. */
@@ -63,7 +90,7 @@ export function readResult(results: ReadonlyMap<string, string>, cut: readonly s
 }
 
 /** The sizes of the parts of a request. */
-export function partsOf(
+function partsOf(
 	{ system, messages, tools }: ModelRequest,
 	{ goal, line }: { readonly goal: string; readonly line: string },
 ): StepContext["parts"] {

@@ -2,16 +2,18 @@
 import { PlanError } from "./errors.ts";
 import { isInFlight, type PlanRun, type PlanRuns, planIn, plansOf } from "./plan-runs.ts";
 
-/** The plan of an id that is in flight. @throws PlanError `PLAN_UNKNOWN`, naming the plans in flight */
+/** The plan of an id that is in flight. @throws PlanError `PLAN_UNKNOWN`, saying how one that is over can go on, and naming the plans in flight */
 export function findPlan(plans: PlanRuns, id: string): PlanRun {
 	const run = planIn(plans, id);
 	if (run && isInFlight(run)) return run;
 	const live = inFlight(plans).map(([plan]) => plan);
-	throw new PlanError(
-		"PLAN_UNKNOWN",
-		`no plan "${id}" is in flight; ${live.length > 0 ? `these are: ${live.join(", ")}` : "none is"}`,
-		{ plan: id, inFlight: live },
-	);
+	const text = run
+		? `plan "${id}" is over: ${endOf(run)}. In flight: ${live.join(", ") || "none"}`
+		: `no plan "${id}" is in flight; ${live.length > 0 ? `these are: ${live.join(", ")}` : "none is"}`;
+	throw new PlanError("PLAN_UNKNOWN", text, {
+		...{ plan: id, inFlight: live },
+		...(run && { status: run.status, failed: failedIn(run) }),
+	});
 }
 
 /**
@@ -34,6 +36,19 @@ export const inFlight = ({ live }: PlanRuns): readonly (readonly [id: string, ru
 	Object.entries(live)
 		.filter(([, run]) => isInFlight(run))
 		.sort(([, a], [, b]) => a.started - b.started);
+
+/** How a plan ended, and what can be done with it. */
+function endOf(run: PlanRun): string {
+	if (run.status === "aborted")
+		return `it was given up${run.why === undefined ? "" : ` (${run.why})`}; undo that to take it up again`;
+	const failed = failedIn(run);
+	return failed.length > 0
+		? `it has its answer, though ${failed.join(", ")} failed; retry what failed, or resume it from any step`
+		: "it has its answer; resume it from a step to run that again, with all behind it";
+}
+
+const failedIn = ({ steps }: PlanRun): readonly string[] =>
+	Object.entries(steps).flatMap(([id, { status }]) => (status === "failed" ? [id] : []));
 
 /** What the finished steps of a plan cost, which a resume does not pay for again. */
 export function costOf({ steps }: PlanRun): {

@@ -5,6 +5,7 @@ import { defineProjection, entryAt, List } from "@reyn/snapshot";
 import type { WalRecord } from "@reyn/wal";
 import { z } from "zod";
 import {
+	attemptOf,
 	costSchema,
 	type LimitKind,
 	limitKinds,
@@ -22,7 +23,7 @@ import {
 	planStepsReset,
 } from "./records.ts";
 
-/** How long an attempt took, in milliseconds, with the time between processes. Absent: unknown. */
+/** From the start of an attempt to its end, in milliseconds: with the time in which a person was asked, and between processes. Absent: unknown. */
 const took = z.number().nonnegative().optional();
 
 const stepRun = z.discriminatedUnion("status", [
@@ -142,10 +143,10 @@ export const planRuns = defineProjection({
 			),
 		),
 		on(laneFailed, (state, { lane }, record) => {
-			const [, plan = "", step = "", attempt] = /^plan\/(.+)\/([^/]+)\/(\d+)$/.exec(lane) ?? [];
-			const before = entryAt(entryAt(state.live, plan)?.steps ?? {}, step);
-			if (before?.status !== "running" || before.attempt !== Number(attempt)) return state;
-			return withStep(state, plan, step, record, () => ({ ...before, forgotten: forgottenIn(before) + 1 }));
+			const of = attemptOf(lane);
+			const before = of && entryAt(entryAt(state.live, of.plan)?.steps ?? {}, of.step);
+			if (before?.status !== "running" || before.attempt !== of?.attempt) return state;
+			return withStep(state, of.plan, of.step, record, () => ({ ...before, forgotten: forgottenIn(before) + 1 }));
 		}),
 		// A new attempt has a lane of its own, so nothing of the old one is recalled.
 		on(planStepsReset, (state, { plan, steps, why }, record) =>

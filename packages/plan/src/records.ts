@@ -73,6 +73,24 @@ export const planAborted = defineRecord(
 /** All steps of a plan run in lanes below this one. */
 export const planLane = (plan: string): string => `plan/${plan}`;
 
+/** An attempt of a step, from 0. */
+export interface Attempt {
+	readonly plan: string;
+	readonly step: string;
+	readonly attempt: number;
+}
+
+/** The lane in which an attempt of a step runs. */
+export const attemptLane = ({ plan, step, attempt }: Attempt): string => `${planLane(plan)}/${step}/${attempt}`;
+
+/** The attempt that runs in a lane; undefined: it is another lane. */
+export function attemptOf(lane: string): Attempt | undefined {
+	// The id of a plan is anything; that of a step has no slash.
+	const [, plan = "", step = "", attempt] = /^(.*)\/([^/]+)\/(\d+)$/.exec(lane.slice(planLane("").length)) ?? [];
+	const found = { plan, step, attempt: Number(attempt) };
+	return attempt !== undefined && attemptLane(found) === lane ? found : undefined;
+}
+
 export const planRecords = [
 	planStarted,
 	planStepStarted,

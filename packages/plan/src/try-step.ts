@@ -17,11 +17,10 @@ import type { Decomposition, PlanStep } from "./decomposition.ts";
 import { PlanError } from "./errors.ts";
 import type { PlanPorts, PlanProgress } from "./execute.ts";
 import { resultOf } from "./lost-result.ts";
-import { narrowed, partsOf, READ_RESULT, readResult } from "./narrow.ts";
+import { shownTo } from "./narrow.ts";
 import { patiently } from "./patiently.ts";
 import type { Cost } from "./records.ts";
 import { Paused, StepLimits } from "./step-limits.ts";
-import { goalLine, stepLine, stepRequest } from "./step-prompt.ts";
 
 /** One attempt of a step. */
 export interface StepTask {
@@ -91,18 +90,14 @@ function askedOf(
 ): { readonly request: ModelRequest; readonly tools: readonly Tool[] } {
 	const { decomposition, step, plan, attempt } = task;
 	const own = ports.tools.filter(({ name }) => step.tools.includes(name));
-	const { shown, cut } = narrowed(results);
-	const whole = stepRequest(decomposition, step, results, own);
+	const whole = shownTo(decomposition, step, results, own, "whole");
 	// What an older version has paid for is recalled by what it has asked with.
-	const isCut =
-		cut.length > 0 &&
+	const isPaid =
 		laneOf(task, ports, () => {})
-			.rounds(whole.messages)
-			.placeOf(0) === undefined;
-	const tools = isCut ? [...own.filter(({ name }) => name !== READ_RESULT), readResult(results, cut)] : own;
-	const request = isCut ? stepRequest(decomposition, step, shown, tools) : whole;
-	const parts = partsOf(request, { goal: goalLine(decomposition), line: stepLine(step) });
-	ports.context?.({ plan, step: step.id, attempt, parts, cut: isCut ? cut : [] });
+			.rounds(whole.request.messages)
+			.placeOf(0) !== undefined;
+	const { request, tools, parts, cut } = isPaid ? whole : shownTo(decomposition, step, results, own);
+	ports.context?.({ plan, step: step.id, attempt, parts, cut });
 	return { request, tools };
 }
 

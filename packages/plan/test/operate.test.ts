@@ -30,7 +30,7 @@ test("a plan in flight is found", () => {
 	expect(findPlan(plans, "p5")).toBe(p5);
 });
 
-test.each(["p3", "p4", "p7", "p99", "constructor"])("%s is refused with the plans that are in flight", (id) => {
+test.each(["p99", "constructor"])("%s is refused with the plans that are in flight", (id) => {
 	expect(() => findPlan(plans, id)).toThrowError(
 		expect.objectContaining({
 			code: "PLAN_UNKNOWN",
@@ -38,10 +38,28 @@ test.each(["p3", "p4", "p7", "p99", "constructor"])("%s is refused with the plan
 			detail: { plan: id, inFlight: ["p5", "p9"] },
 		}),
 	);
+	expect(() => findPlan({ live: {}, over: List.of() }, id)).toThrow(`no plan "${id}" is in flight; none is`);
 });
 
-test("when nothing is in flight, the refusal says so", () => {
-	expect(() => findPlan(none, "p3")).toThrow('no plan "p3" is in flight; none is');
+const failed = { status: "failed", attempt: 0, reason: "away" } as const;
+test.each([
+	["p3", run(3, "completed"), "it has its answer; resume it from a step to run that again, with all behind it"],
+	[
+		"p3",
+		run(3, "completed", { b: failed, c: failed }),
+		"it has its answer, though b, c failed; retry what failed, or resume it from any step",
+	],
+	["p4", run(4, "aborted"), "it was given up; undo that to take it up again"],
+	["p4", { ...run(4, "aborted"), why: "no" }, "it was given up (no); undo that to take it up again"],
+] as const)("%s is over: how it ended is said, and what can be done", (plan, ended, how) => {
+	const over = List.of({ ...ended, plan });
+	expect(() => findPlan({ live: plans.live, over }, plan)).toThrowError(
+		expect.objectContaining({
+			code: "PLAN_UNKNOWN",
+			message: `plan "${plan}" is over: ${how}. In flight: p5, p9`,
+			detail: expect.objectContaining({ plan, inFlight: ["p5", "p9"], status: ended.status }),
+		}),
+	);
 });
 
 test("a plan whose steps can run again is in flight, or has its answer; another is refused with what there is", () => {

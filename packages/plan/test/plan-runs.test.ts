@@ -21,6 +21,7 @@ import {
 	planStepsReset,
 } from "../src/index.ts";
 import { isInFlight } from "../src/plan-runs.ts";
+import { attemptLane, attemptOf } from "../src/records.ts";
 import { session } from "./plan-process.ts";
 
 const cost = { calls: 1, inputTokens: 100, outputTokens: 10 };
@@ -201,6 +202,15 @@ describe("the records that are still needed", () => {
 		expect(floor()).toBeUndefined();
 		expect(floor(started("p1"), planAborted({ plan: "p1", reason: "discarded" }))).toBeUndefined();
 	});
+});
+
+test("the lane of an attempt is known again, whatever the plan is called; another is none", () => {
+	for (const plan of ["p1", "a/b", "x/s1/0", ""]) {
+		const attempt = { plan, step: "s1", attempt: 12 };
+		expect(attemptOf(attemptLane(attempt))).toEqual(attempt);
+	}
+	for (const lane of ["plan/p1", "plan/p1/s1", "plan/p1/s1/0/x", "plan/p1/s1/01", "turn/p1/s1/0", "plan/p1//0", ""])
+		expect(attemptOf(lane)).toBeUndefined();
 });
 
 test("a plan that was given up is to be told so until its lane is closed", () => {

@@ -45,7 +45,7 @@ export {
 	turnInterrupted,
 	userPrompt,
 } from "./features/conversation/records.ts";
-export type { GivenFile } from "./features/conversation/turns.ts";
+export type { GivenFile, PromptOptions } from "./features/conversation/turns.ts";
 export type { ComparedFile, FileHistory, FilesSince, TouchedFile } from "./features/files/file-history.ts";
 export type {
 	FileChanged,

@@ -41,7 +41,7 @@ import {
 import type { BackgroundMessage } from "./features/conversation/events.ts";
 import { undeliveredIn } from "./features/conversation/pieces.ts";
 import { INSTRUCTIONS } from "./features/conversation/turn.ts";
-import type { GivenFile } from "./features/conversation/turns.ts";
+import type { GivenFile, PromptOptions } from "./features/conversation/turns.ts";
 import type { FileHistory } from "./features/files/file-history.ts";
 import type { FileRestore, FilesPreview, FilesRestored, Theirs } from "./features/files/file-restore.ts";
 import { type BuiltIn, builtIn } from "./features/index.ts";
@@ -471,8 +471,13 @@ export class Runtime implements AsyncDisposable {
 	 * @throws RuntimeError `RUNTIME_CLOSED` after `close`, as every method does that begins or changes something; JournalError
 	 * `FILE_REFUSED` for a file that cannot be attached, or that the model does not take, and nothing is recorded
 	 */
-	prompt(text: string, scope: SessionScope = mainSession, files: readonly GivenFile[] = []): Promise<Seq> {
-		return this.#kernel.hostOf(this.#builtIn.conversation).turns.prompt(text, scope, files);
+	prompt(
+		text: string,
+		scope: SessionScope = mainSession,
+		files: readonly GivenFile[] = [],
+		options: PromptOptions = {},
+	): Promise<Seq> {
+		return this.#kernel.hostOf(this.#builtIn.conversation).turns.prompt(text, scope, files, options);
 	}
 
 	/**
@@ -876,7 +881,8 @@ const stateOf = ({ view }: Session): ConversationState => view.get(conversation)
 /** The notices of work that was given up, which a crash kept from being delivered. */
 function unsaid({ scope, view }: Session, pieces: readonly Piece[]): readonly BackgroundMessage[] {
 	return pieces.flatMap((piece) => {
-		const { id: from, unsaid } = piece;
-		return !unsaid || hasMessageFrom(view.get(conversation), piece, unsaid.seq) ? [] : [{ scope, from, ...unsaid }];
+		const { id: from, chain, unsaid } = piece;
+		const isSaid = !unsaid || hasMessageFrom(view.get(conversation), piece, unsaid.seq);
+		return isSaid ? [] : [{ scope, from, ...(chain !== undefined && { chain }), ...unsaid }];
 	});
 }

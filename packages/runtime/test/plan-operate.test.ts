@@ -223,6 +223,63 @@ describe("at a limit", () => {
 	});
 });
 
+test("what a step is shown is told as it begins, and is what its plan says of it; it is unknown until what it needs is over", async () => {
+	const here = Promise.withResolvers<string>();
+	const { runtime, model, plan, events } = await begun({ a: () => "found ".repeat(4000), b: () => here.promise });
+	await until(() => askedFor(model) === "ab");
+	const told = (): readonly object[] =>
+		events.flatMap((event) =>
+			event.type === "plan_step_context" ? [{ step: event.step, parts: event.parts, cut: event.cut }] : [],
+		);
+	const shown = async (): Promise<readonly object[]> =>
+		(await runtime.planSteps(plan)).flatMap(({ id: step, context }) => (context ? [{ step, ...context }] : []));
+	expect(await shown()).toEqual(told());
+	const [first, second] = model.asked.filter((request) => lastOf(request).includes("Step "));
+	expect(told()).toMatchObject([
+		{ step: "a", cut: [], parts: { instructions: { characters: first?.system.length }, results: { tokens: 0 } } },
+		{ step: "b", cut: ["a"], parts: { tools: { characters: JSON.stringify(second?.tools).length } } },
+	]);
+	expect(events.find(({ type }) => type === "plan_step_context")).not.toHaveProperty("seq");
+	here.resolve("b done");
+	await runtime.idle();
+	expect(await shown()).toEqual(told());
+	expect(told()).toHaveLength(3);
+	await runtime.close();
+	// What a step would be shown with tools that are not here nobody knows.
+	const steps = [{ ...proposal.steps[0], tools: ["look"] }, ...proposal.steps.slice(1)];
+	const look = {
+		...{ name: "look", description: "looks", parameters: {} },
+		purity: "world",
+		call: async () => "",
+	} as const;
+	const args = { goal: "Find out", steps };
+	const other = scripted((request) => (lastOf(request) === "look!" ? [{ name: PLAN_TOOL, args }] : "done"));
+	const looking = await open(project, { model: other, tools: [look] });
+	const id = `p${await looking.runtime.prompt("look!")}`;
+	await looking.runtime.idle();
+	expect((await looking.runtime.planSteps(id)).filter(({ context }) => context)).toHaveLength(3);
+	await looking.runtime.close();
+	const without = await open(project, { model: other, tools: [] });
+	expect((await without.runtime.planSteps(id)).flatMap(({ id, context }) => (context ? [id] : []))).toEqual(["b", "c"]);
+	await without.runtime.close();
+});
+
+test("a step that names a class of models and its tokens says so, as its plan starts and whenever it is looked at", async () => {
+	const [a, ...others] = proposal.steps;
+	const args = { ...proposal, steps: [{ ...a, model: "small", max_tokens: 5000 }, ...others] };
+	const small = scripted(() => "a done");
+	const model = scripted((request) => (lastOf(request) === "plan!" ? [{ name: PLAN_TOOL, args }] : "done"));
+	const { runtime, events } = await open(project, { model, tools: [], plans: { models: { small } } });
+	const plan = `p${await runtime.prompt("plan!")}`;
+	await runtime.idle();
+	const own = { id: "a", model: "small", max_tokens: 5000 };
+	expect(events.find(({ type }) => type === "plan_started")).toMatchObject({ steps: [own, { id: "b" }, { id: "c" }] });
+	const [first, second] = await runtime.planSteps(plan);
+	expect(first).toMatchObject(own);
+	expect(Object.keys(second ?? {})).not.toContain("model");
+	await runtime.close();
+});
+
 test("a finished step takes less than 2 KB of the state, whatever it has found", async () => {
 	const large = "found ".repeat(20_000);
 	const { runtime, ...opened } = await begun({ a: () => large, b: () => large.slice(0, 20_000), c: () => large });

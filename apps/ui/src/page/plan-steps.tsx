@@ -27,7 +27,9 @@ export function Steps({ plan, of }: { readonly plan: string; readonly of: readon
 							{[
 								...(step.needs.length > 0 ? [`after ${step.needs.join(", ")}`] : []),
 								...(step.attempt > 0 ? [`try ${step.attempt + 1}`] : []),
+								...(step.model === undefined ? [] : [`by ${step.model}`]),
 								...(step.tokens === undefined ? [] : [counted(step.tokens, "token")]),
+								...(step.atLeast === undefined ? [] : [`at least ${counted(step.atLeast, "token")} so far`]),
 							].join(" · ")}
 						</p>
 						{step.beginning !== undefined && (

@@ -212,6 +212,8 @@ export interface PlanSteps {
 		readonly id: string;
 		readonly description: string;
 		readonly needs: readonly string[];
+		/** The class of models that does it. Absent: the model of the plan. */
+		readonly model?: string;
 		/** The steps that run again where the plan is resumed from this one. */
 		readonly again: readonly string[];
 		readonly status: string;
@@ -222,6 +224,8 @@ export interface PlanSteps {
 		readonly beginning?: string;
 		/** What its last attempt took. Absent: unknown. */
 		readonly tokens?: number;
+		/** What is recorded of one that is not over. Absent: nothing is. */
+		readonly atLeast?: number;
 		/** What those of `again` took. Absent: of one it is unknown. */
 		readonly againTokens?: number;
 	}[];

@@ -28,14 +28,15 @@ const costText = (cost: Plan["cost"]): string =>
 	cost.usd === "0" && cost.unknown === 0 ? "" : `, ${cost.usd === "0" ? "price unknown" : costInWords(cost)}`;
 
 export function stepLine(step: Step): string {
-	const { id, description, needs, again, status, attempt, reason, beginning, tokens, againTokens, took } = step;
+	const { id, description, needs, again, status, attempt, reason, beginning, againTokens, took } = step;
 	const isBegun = status !== "pending" || attempt > 0;
 	const found = reason ?? beginning;
 	return [
 		`${id}  ${status}${attempt > 0 ? `, try ${attempt + 1}` : ""}`,
 		...(needs.length > 0 ? [`after ${needs.join(", ")}`] : []),
-		...(tokens === undefined && !isBegun ? [] : [tokensText(tokens)]),
-		...(took === undefined ? [] : [timeText(took)]),
+		...ownTexts(step),
+		...(step.tokens === undefined && !isBegun ? [] : [spentText(step)]),
+		...(took === undefined ? [] : [`ended ${tookText(took)}`]),
 		...(isBegun
 			? [
 					`again${again.length > 1 ? ` with ${again.filter((each) => each !== id).join(", ")}` : ""}: ${tokensText(againTokens)}`,
@@ -45,11 +46,40 @@ export function stepLine(step: Step): string {
 	].join("  ");
 }
 
+/** What a step says of its model and its tokens, which differs from its plan. */
+export const ownTexts = ({ model, max_tokens: most }: OwnTexts): readonly string[] => [
+	...(model === undefined ? [] : [`by ${oneLine(model, 40)}`]),
+	...(most === undefined ? [] : [`${tokensText(most)} at most`]),
+];
+
+interface OwnTexts {
+	readonly model?: string | undefined;
+	readonly max_tokens?: number | undefined;
+}
+
+/** What a step is shown, by part. */
+export function contextLine({ context }: Step): string {
+	if (!context) return "is shown: unknown, until what it needs is over and its tools are here";
+	const parts = Object.entries(context.parts).flatMap(([part, { tokens }]) =>
+		tokens > 0 ? [`${part} ${tokens}`] : [],
+	);
+	const all = Object.values(context.parts).reduce((sum, { tokens }) => sum + tokens, 0);
+	const cut = context.cut.length > 0 ? `; of ${context.cut.join(", ")} the beginning, and a tool to read on` : "";
+	return `is shown about ${tokensText(all)}: ${parts.join(", ")}${cut}`;
+}
+
 export const tokensText = (tokens: number | undefined): string =>
 	tokens === undefined ? "unknown" : `${tokens.toLocaleString("en")} tokens`;
 
+/** Of a step that is not over, what is recorded of it is the least. */
+const spentText = ({ tokens, atLeast }: Step): string =>
+	tokens === undefined && atLeast !== undefined ? `at least ${tokensText(atLeast)}` : tokensText(tokens);
+
+/** How long ago a step had begun when it ended, whatever it waited for. */
+export const tookText = (milliseconds: number): string => `after ${timeText(milliseconds)}`;
+
 /** In the unit that fits: `0.4 s`, `12 s`, `3 min 5 s`. */
-export function timeText(milliseconds: number): string {
+function timeText(milliseconds: number): string {
 	const seconds = milliseconds / 1000;
 	if (seconds < 10) return `${seconds.toFixed(1)} s`;
 	const whole = Math.round(seconds);

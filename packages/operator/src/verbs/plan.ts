@@ -3,7 +3,7 @@ import { planAborted, planAmended, planPaused } from "@reyn/plan";
 import type { PlanEntry, Runtime, StepOfPlan } from "@reyn/runtime";
 import { z } from "zod";
 import { OperatorError } from "../errors.ts";
-import { planLines, stepLine, tokensText } from "../lines/plan.ts";
+import { contextLine, planLines, stepLine, tokensText } from "../lines/plan.ts";
 import { flag, option, type Param, word } from "../param.ts";
 import { list, planShape, planStepShape, proposedStepShape, resumePreviewShape, seq, texts } from "../shapes.ts";
 import { oneLine } from "../text.ts";
@@ -34,7 +34,7 @@ export const withCost = async (runtime: Runtime, plan: PlanEntry): Promise<z.inf
 export const planShow = readVerb({
 	name: "plan show",
 	summary: "the steps of a plan: what each waits for, found and cost, and what it would cost again",
-	params: { id, step: word("step", "show all that this step has found", z.string().optional()) },
+	params: { id, step: word("step", "show what this step is shown, and all that it has found", z.string().optional()) },
 	example: "p12",
 	result: planShape.extend({
 		steps: list(planStepShape),
@@ -51,8 +51,9 @@ export const planShow = readVerb({
 			...(step !== undefined && { found: await runtime.planResult(id, step) }),
 		};
 	},
-	lines({ steps, found, ...plan }) {
-		if (found !== undefined) return found.split("\n");
+	lines({ steps, found, ...plan }, _say, { step }) {
+		const named = steps.find(({ id }) => id === step);
+		if (named && found !== undefined) return [stepLine(named), contextLine(named), "", ...found.split("\n")];
 		const lost = "its steps are lost: the file that had them is gone or changed";
 		return [...planLines([plan], `, ${tokensText(plan.tokens)}`), ...(steps.length > 0 ? steps.map(stepLine) : [lost])];
 	},
@@ -60,15 +61,19 @@ export const planShow = readVerb({
 
 /** A step without the whole of what it has found, which is a text of any size. */
 function stepOf(step: StepOfPlan, all: readonly StepOfPlan[]): z.infer<typeof planStepShape> {
-	const { id, description, needs, again, status, attempt, beginning } = step;
+	const { id, description, needs, again, status, attempt, beginning, model, max_tokens, context } = step;
 	const tokens = tokensOf(step);
 	const againTokens = sumOf(all.filter((each) => again.includes(each.id)).map(tokensOf));
 	return {
 		...{ id, description, needs, again, status, attempt },
+		...(model !== undefined && { model }),
+		...(max_tokens !== undefined && { max_tokens }),
+		...(context && { context: { parts: context.parts, cut: [...context.cut] } }),
 		...("reason" in step && { reason: step.reason }),
 		...(beginning !== undefined && { beginning }),
 		...(tokens !== undefined && { tokens }),
 		...(againTokens !== undefined && { againTokens }),
+		...(step.atLeast !== undefined && { atLeast: step.atLeast }),
 		...("took" in step && step.took !== undefined && { took: step.took }),
 	};
 }

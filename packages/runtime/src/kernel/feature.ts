@@ -73,6 +73,8 @@ export interface Piece {
 	readonly status: "running" | "ending" | "paused" | "waiting" | "over";
 	/** A title for people. */
 	readonly title: string;
+	/** Who waits for what it brings, by a name of theirs: its texts carry it. Absent: nobody has said so. */
+	readonly chain?: string | undefined;
 	/** The seq at which it was last set going: texts after it are of this run. */
 	readonly since: Seq;
 	/** For `ending`: the notice that is still to be delivered, and the seq of the record that ended the piece. */

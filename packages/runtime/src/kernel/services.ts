@@ -40,7 +40,7 @@ export interface BackgroundMessages {
 	show(session: Session, from: From, signal?: AbortSignal): Promise<void>;
 }
 
-export type From = Pick<Piece, "kind" | "id">;
+export type From = Pick<Piece, "kind" | "id" | "chain">;
 
 export const backgroundMessages = service<BackgroundMessages>("backgroundMessages");
 

@@ -22,8 +22,11 @@ const seq = z.int();
 /** The files of a message; its text has a line for each. */
 const files = z.array(attachedFileSchema).readonly().exactOptional();
 
+/** Who waits for what comes of it, by a name of theirs. */
+const chain = z.string().exactOptional();
+
 const item = z.discriminatedUnion("type", [
-	z.object({ type: z.literal("prompt"), seq, text: z.string(), model: z.string().exactOptional(), files }),
+	z.object({ type: z.literal("prompt"), seq, text: z.string(), model: z.string().exactOptional(), chain, files }),
 	/** A text of a turn. */
 	z.object({ type: z.literal("reply"), seq, turn: seq, round: z.int(), text: z.string() }),
 	/** The tools that a turn asked for. */
@@ -42,6 +45,7 @@ const item = z.discriminatedUnion("type", [
 		from: z.string(),
 		/** The kind of work that it comes from; absent in states of older versions. */
 		of: z.string().optional(),
+		chain,
 		text: z.string(),
 		spilled: spilledTextSchema.optional(),
 	}),
@@ -79,10 +83,11 @@ export const conversation = defineProjection({
 	lists: { items: item },
 	init: () => ({ items: List.of<ConversationItem>(), open: [], undelivered: [] }),
 	handle: (on) => [
-		on(userPrompt, (state, { text, model, files = [] }, { seq }) => ({
+		on(userPrompt, (state, { text, model, chain, files = [] }, { seq }) => ({
 			...add(state, {
 				...{ type: "prompt", seq, text: labelled(text, files), ...withFiles(files) },
 				...(model !== undefined && { model }),
+				...(chain !== undefined && { chain }),
 			}),
 			open: [...state.open, seq],
 		})),
@@ -93,10 +98,11 @@ export const conversation = defineProjection({
 		})),
 		on(assistantMessage, (state, message, { seq }) => {
 			if ("turn" in message) return add(state, { type: "reply", seq, ...message });
-			const { kind: of, id: from } = fromOf(message);
+			const { kind: of, id: from, chain } = fromOf(message);
 			const { text, spilled } = message;
+			const more = { ...(chain !== undefined && { chain }), ...(spilled && { spilled }) };
 			return {
-				...add(state, { type: "message", seq, from, of, text, ...(spilled ? { spilled } : {}) }),
+				...add(state, { type: "message", seq, from, of, text, ...more }),
 				undelivered: [...state.undelivered, seq],
 			};
 		}),
@@ -208,6 +214,9 @@ export const titleOf = (state: ConversationState, turn: Seq): string =>
 /** The id of the model that an open turn was begun with; undefined: unknown. */
 export const modelOf = (state: ConversationState, turn: Seq): string | undefined =>
 	isCompaction(state, turn) ? state.compacting?.model : promptOf(state, turn)?.model;
+
+/** Who waits for what an open turn brings; undefined: nobody has said so. */
+export const chainOf = (state: ConversationState, turn: Seq): string | undefined => promptOf(state, turn)?.chain;
 
 function promptOf(state: ConversationState, turn: Seq) {
 	for (const [item] of since(state, turn)) if (item.type === "prompt" && item.seq === turn) return item;

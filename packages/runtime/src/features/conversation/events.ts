@@ -49,5 +49,7 @@ export interface BackgroundMessage {
 	readonly scope: Scope;
 	/** The plan or skill run that it comes from. */
 	readonly from: string;
+	/** Who waits for it, as the prompt said that it comes of. Absent: nobody has said so. */
+	readonly chain?: string;
 	readonly text: string;
 }

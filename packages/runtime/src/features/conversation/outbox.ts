@@ -25,8 +25,9 @@ export class Outbox implements BackgroundMessages {
 	record(session: Session, from: From, since: Seq, text: string, spilled?: SpilledText): Appended | undefined {
 		if (this.hasRecorded(session, from, since)) return undefined;
 		const said = spilled ? { text: beginningOf(text), spilled } : { text };
-		const { kind, id } = from;
-		return session.log.append(assistantMessage({ ...said, from: { kind, id } }), session.scope);
+		const { kind, id, chain } = from;
+		const by = { kind, id, ...(chain !== undefined && { chain }) };
+		return session.log.append(assistantMessage({ ...said, from: by }), session.scope);
 	}
 
 	hasRecorded({ view }: Session, from: From, since: Seq): boolean {

@@ -4,7 +4,7 @@ import type { View } from "@reyn/snapshot";
 import type { Scope } from "@reyn/wal";
 import type { Piece } from "../../kernel/feature.ts";
 import { kindsOf, type Work } from "../../kernel/work.ts";
-import { conversation, since, titleOf } from "./conversation.ts";
+import { type ConversationItem, chainOf, conversation, since, titleOf } from "./conversation.ts";
 import type { BackgroundMessage } from "./events.ts";
 import { conversationRecords, messageDelivered } from "./records.ts";
 
@@ -33,6 +33,7 @@ export function turnsIn(view: View): readonly Piece[] {
 		work: turnWork(view.scope),
 		status: "running",
 		title: titleOf(state, turn),
+		chain: chainOf(state, turn),
 		since: turn,
 	}));
 }
@@ -56,11 +57,12 @@ export function undeliveredIn(view: View): readonly Undelivered[] {
 	const state = view.get(conversation);
 	const { undelivered } = state;
 	return since(state, undelivered[0] ?? Number.POSITIVE_INFINITY)
-		.flatMap(([item]) =>
-			item.type === "message" && undelivered.includes(item.seq)
-				? [{ seq: item.seq, scope, from: item.from, text: item.text, spilled: item.spilled }]
-				: [],
-		)
+		.flatMap(([item]) => (item.type === "message" && undelivered.includes(item.seq) ? [messageOf(item, scope)] : []))
 		.toArray()
 		.reverse();
 }
+
+const messageOf = (
+	{ seq, from, text, chain, spilled }: Extract<ConversationItem, { readonly type: "message" }>,
+	scope: Scope,
+): Undelivered => ({ seq, scope, from, text, ...(chain !== undefined && { chain }), spilled });

@@ -13,6 +13,8 @@ export const userPrompt = defineRecord(
 		by: z.enum(["person", "skill"]),
 		/** The id of the model that the turn is begun with. Absent in older logs: unknown. */
 		model: z.string().optional(),
+		/** Who waits for what it brings, by a name of theirs. Absent: nobody has said so. */
+		chain: z.string().optional(),
 		/** What was given with it, whose bytes lie beside the log. Absent: nothing. */
 		files: z.array(attachedFileSchema).readonly().optional(),
 	}),
@@ -28,8 +30,8 @@ export const assistantMessage = defineRecord(
 		z.object({ text: z.string(), turn, round: z.int().nonnegative() }),
 		z.object({
 			text: z.string(),
-			/** The kind of work, in the feature's word: `plan`, `skill`. */
-			from: z.object({ kind: z.string(), id: z.string() }),
+			/** The kind of work, in the feature's word: `plan`, `skill`; and who waits for it, by a name of theirs. */
+			from: z.object({ kind: z.string(), id: z.string(), chain: z.string().optional() }),
 			spilled: spilledTextSchema.optional(),
 		}),
 		// The two forms of older versions.

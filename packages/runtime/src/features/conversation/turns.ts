@@ -10,7 +10,7 @@ import type { Session, SessionScope } from "../../kernel/session.ts";
 import { IMAGES } from "../../kernel/store.ts";
 import { assertTold } from "../../redaction/redact.ts";
 import { assertCompactable } from "./compaction.ts";
-import { conversation, isPrompt, modelOf, titleOf, turnLane } from "./conversation.ts";
+import { chainOf, conversation, isPrompt, modelOf, titleOf, turnLane } from "./conversation.ts";
 import type { TurnEvent } from "./events.ts";
 import { TURN, turnWork } from "./pieces.ts";
 import { compactionAsked, turnInterrupted, userPrompt } from "./records.ts";
@@ -21,6 +21,11 @@ export interface GivenFile {
 	/** For people: `shot.png`. What it is its bytes say. */
 	readonly name: string;
 	readonly bytes: Uint8Array;
+}
+
+export interface PromptOptions {
+	/** Who waits for the answer, by a name of theirs: a plan that comes of it carries it, and each text and event of its end does. */
+	readonly chain?: string | undefined;
 }
 
 export class Turns {
@@ -49,19 +54,26 @@ export class Turns {
 	 *
 	 * @throws JournalError `FILE_REFUSED`, before anything is recorded
 	 */
-	async prompt(given: string, scope: SessionScope, attached: readonly GivenFile[]): Promise<Seq> {
+	async prompt(
+		given: string,
+		scope: SessionScope,
+		attached: readonly GivenFile[],
+		{ chain }: PromptOptions,
+	): Promise<Seq> {
 		const { redact, sessions } = this.#kernel;
 		this.#kernel.assertOpen();
 		const text = redact?.(given) ?? given;
 		for (const name of [scope.agent, scope.session]) assertTold("the name of a session", name, redact?.(name));
+		if (chain !== undefined) assertTold("the name of who waits", chain, redact?.(chain));
 		const files = await this.#attach(attached, scope);
 		const session = await this.#kernel.beforeClose(sessions.ensure(scope));
 		if (text !== given) this.#emit({ type: "prompt_redacted", scope: session.scope });
-		const again = this.#cutTurn(session, text, files);
+		const again = this.#cutTurn(session, text, files, chain);
 		if (again === undefined) {
 			const { seq, durable } = session.log.append(
 				userPrompt({
 					...{ text, by: "person", model: this.#kernel.agent(session.scope).model.id },
+					...(chain !== undefined && { chain }),
 					...(files.length > 0 && { files }),
 				}),
 				session.scope,
@@ -124,9 +136,11 @@ export class Turns {
 	}
 
 	/** An open turn with this prompt that was cut: it is not one that was just asked for. */
-	#cutTurn({ view }: Session, text: string, files: readonly AttachedFile[]): Seq | undefined {
+	#cutTurn({ view }: Session, text: string, files: readonly AttachedFile[], chain?: string): Seq | undefined {
 		const state = view.get(conversation);
-		return state.open.find((turn) => !this.#asked.has(turn) && isPrompt(state, turn, text, files));
+		return state.open.find(
+			(turn) => !this.#asked.has(turn) && isPrompt(state, turn, text, files) && chainOf(state, turn) === chain,
+		);
 	}
 
 	/**
@@ -157,6 +171,7 @@ export class Turns {
 			work: turnWork(scope),
 			status: "running",
 			title,
+			chain: chainOf(session.view.get(conversation), turn),
 			since: turn,
 		} as const;
 		const agent = kernel.agentFor(scope, piece, modelOf(session.view.get(conversation), turn));

@@ -26,6 +26,7 @@ export const plansIn = (view: View): readonly Piece[] =>
 			work: planWork(view.scope, id),
 			status: statusOf(run),
 			title: run.goal,
+			chain: run.chain,
 			since: run.since,
 			...unsaidOf(run),
 			spent: { calls, tokens },

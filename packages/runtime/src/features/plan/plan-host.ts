@@ -1,6 +1,7 @@
 /** Hosts plans: starts one for a turn, runs it in the background, and delivers its answer. */
 import { hash } from "node:crypto";
-import { JournalError, type Tool, type ToolAnswer, type Using } from "@reyn/journal";
+import { JournalError, journal, type Tool, type ToolAnswer, type Using } from "@reyn/journal";
+import { entriesOf } from "@reyn/journal/internal";
 import {
 	type AtLimit,
 	amended,
@@ -8,6 +9,7 @@ import {
 	execute,
 	findKept,
 	findPlan,
+	inFlight,
 	type PlanAmendment,
 	PlanError,
 	type PlanLimits,
@@ -26,27 +28,29 @@ import {
 	planStepsReset,
 	planTool,
 	readDecomposition,
+	type StepContext,
 	type StepLimit,
 	type StepRun,
 	textOf,
 	withDependents,
 	writeDecomposition,
 } from "@reyn/plan";
-import { costOf, isSettled, keptOf, stepOf } from "@reyn/plan/internal";
+import { attemptLane, costOf, isSettled, keptOf, shownTo, stepOf } from "@reyn/plan/internal";
 import { type BlobStore, canonicalJson, isReynError, type Scope } from "@reyn/wal";
 import { brief } from "../../kernel/audit.ts";
 import { atOnce, type End, type Keep, sayEnd, shownWhenOver, type Went } from "../../kernel/background.ts";
 import type { FeatureHost, Frame, Kernel, Piece } from "../../kernel/feature.ts";
 import { asker, type BackgroundMessages, backgroundMessages, type From } from "../../kernel/services.ts";
-import type { Session } from "../../kernel/session.ts";
+import type { Session, SessionScope } from "../../kernel/session.ts";
 import { RESULTS } from "../../kernel/store.ts";
 import type { PlanEvent } from "./events.ts";
 import { PLANS } from "./kept.ts";
 import { PLAN, planWork } from "./pieces.ts";
 import { type ProposalOptions, refusalBy, startQuestion } from "./proposal.ts";
+import { chainOf } from "./tell.ts";
 
 /** A step of a plan, and how far it has come. */
-export type StepOfPlan = Pick<PlanStep, "id" | "description"> &
+export type StepOfPlan = Pick<PlanStep, "id" | "description" | "model" | "max_tokens"> &
 	StepRun & {
 		/** The ids of the steps whose results it needs. */
 		readonly needs: readonly string[];
@@ -54,6 +58,13 @@ export type StepOfPlan = Pick<PlanStep, "id" | "description"> &
 		readonly again: readonly string[];
 		/** The beginning of what it has found, a line. Absent: it has found nothing, or that is lost. */
 		readonly beginning?: string;
+		/** Of one that is not over: the tokens of the calls of its attempt that are recorded, and not paid again. Absent: none is. */
+		readonly atLeast?: number;
+		/**
+		 * What it would be shown if it ran now, by part. Absent: unknown, as a step that it needs is not over or its result is lost, or a tool
+		 * that it names is not here.
+		 */
+		readonly context?: Pick<StepContext, "parts" | "cut">;
 	};
 
 /** What a resume of a plan would do. */
@@ -80,6 +91,12 @@ export interface OnLimit {
 	readonly times: number;
 }
 
+interface Awaited {
+	readonly scope: SessionScope;
+	readonly plan: string;
+	readonly chain: string;
+}
+
 export class PlanHost implements FeatureHost {
 	readonly #kernel: Kernel;
 	readonly #blobs: BlobStore;
@@ -90,6 +107,8 @@ export class PlanHost implements FeatureHost {
 	readonly #proposals: ProposalOptions;
 	/** The plans that were begun in this process, or that a person has set going in it. */
 	readonly #own = new Set<string>();
+	/** The plans that somebody waits for, as they are before a move. */
+	#awaited: readonly Awaited[] = [];
 
 	constructor(
 		kernel: Kernel,
@@ -111,6 +130,25 @@ export class PlanHost implements FeatureHost {
 	tools({ session, piece, for: who, model }: Frame): readonly Tool[] {
 		const isOffered = who === "turn" && this.#proposals.offer !== "never";
 		return isOffered ? [this.#toolFor(session, piece, model)] : [];
+	}
+
+	async quiet(): Promise<void> {
+		this.#awaited = [...this.#kernel.sessions].flatMap(({ scope, view }) =>
+			inFlight(view.get(planRuns)).flatMap(([plan, { chain }]) =>
+				chain === undefined ? [] : [{ scope, plan, chain }],
+			),
+		);
+	}
+
+	/** Who waits for a plan that is not there any more hears that at once. */
+	async moved(): Promise<void> {
+		for (const { scope, plan, chain } of this.#awaited) {
+			const session = this.#kernel.sessions.find(scope);
+			if (session && runOf(session, plan)) continue;
+			const reason = "the log was rewound to before its start";
+			this.#emit({ type: "plan_end", scope, plan, chain, outcome: "rewound", failed: [], reason });
+		}
+		this.#awaited = [];
 	}
 
 	/** The classes of models that a step may name. */
@@ -150,6 +188,7 @@ export class PlanHost implements FeatureHost {
 					steps: steps.length,
 					decomposition: hash,
 					...(model !== undefined && { model }),
+					...chainOf(turn),
 				});
 				const { durable } = await keep(() => log.append(record, planScope(session, plan)));
 				await durable;
@@ -218,13 +257,27 @@ export class PlanHost implements FeatureHost {
 		if (read.kind === "lost") return [];
 		// It may have come further while they were read.
 		const run = runOf(session, plan) ?? known;
-		return Promise.all(
-			read.decomposition.steps.map(async ({ id, description, depends_on: needs }) => ({
-				...{ id, description, needs, again: withDependents(read.decomposition, id) },
-				...stepOf(run, id),
-				...(await this.#beginningOf(stepOf(run, id))),
-			})),
-		);
+		const { decomposition } = read;
+		const texts = new Map<string, string>();
+		for (const { id } of decomposition.steps) {
+			const text = await this.#givenBy(stepOf(run, id));
+			if (text !== undefined) texts.set(id, text);
+		}
+		const { tools } = this.#kernel.agent(session.scope);
+		return decomposition.steps.map((step) => {
+			const { id, description, depends_on: needs, model, max_tokens } = step;
+			const now = stepOf(run, id);
+			const text = texts.get(id);
+			return {
+				...{ id, description, needs, again: withDependents(decomposition, id) },
+				...(model !== undefined && { model }),
+				...(max_tokens !== undefined && { max_tokens }),
+				...now,
+				...(now.status === "completed" && text !== undefined && { beginning: brief(text) }),
+				...(now.status === "running" && recordedTokens(session, attemptLane({ plan, step: id, attempt: now.attempt }))),
+				...contextOf(decomposition, step, texts, tools),
+			};
+		});
 	}
 
 	/** All that a step has found, or why it has failed. @throws PlanError `PLAN_UNKNOWN`, `PLAN_UNKNOWN_STEP`, `PLAN_LOST`; JournalError `RESULT_LOST` */
@@ -235,13 +288,13 @@ export class PlanHost implements FeatureHost {
 		return textOf(stepOf(run, step), this.#kernel.blobs(RESULTS));
 	}
 
-	async #beginningOf(step: StepRun): Promise<{ readonly beginning?: string }> {
-		if (step.status !== "completed") return {};
+	/** What a step gives to those that depend on it. Undefined: it is not over, or that is lost. */
+	async #givenBy(step: StepRun): Promise<string | undefined> {
 		try {
-			return { beginning: brief(await textOf(step, this.#kernel.blobs(RESULTS))) };
+			return isSettled(step) ? await textOf(step, this.#kernel.blobs(RESULTS)) : undefined;
 		} catch (error) {
 			if (!isReynError(error, "RESULT_LOST")) throw error;
-			return {};
+			return undefined;
 		}
 	}
 
@@ -334,11 +387,11 @@ export class PlanHost implements FeatureHost {
 
 	/** @throws JournalError `CALL_WAITING` */
 	async #atLimit(session: Session, limit: StepLimit, signal: AbortSignal): Promise<AtLimit> {
-		const { plan, step, attempt, extended } = limit;
+		const { plan, step, extended } = limit;
 		const answer = await this.#kernel.get(asker).ask(
 			session,
 			{
-				key: `${planLane(plan)}/${step}/${attempt} ${limit.limit} ${extended}`,
+				key: `${attemptLane(limit)} ${limit.limit} ${extended}`,
 				from: fromOf(plan),
 				question: limitText(limit),
 				choices: ["extend", "fail", "pause"],
@@ -371,7 +424,15 @@ export class PlanHost implements FeatureHost {
 		const { model, tools } = this.#kernel.agentFor(session.scope, fromOf(plan), current().model);
 		// The start is an event of its record; a resumed run has no record, so it is told here.
 		if (how === "again")
-			this.#emit({ type: "plan_started", scope: session.scope, plan, goal, steps, finished: done.steps });
+			this.#emit({
+				type: "plan_started",
+				scope: session.scope,
+				plan,
+				...chainOf(current()),
+				goal,
+				steps,
+				finished: done.steps,
+			});
 		const scope = planScope(session, plan);
 		const { failed } = await execute(plan, read.decomposition, scope, {
 			...this.#using(session, signal),
@@ -387,8 +448,11 @@ export class PlanHost implements FeatureHost {
 				if (status === "resumed" || status === "retrying")
 					this.#emit({ type: "plan_step", scope: session.scope, ...progress });
 			},
+			context: (context) => this.#emit({ type: "plan_step_context", scope: session.scope, ...context }),
 			deliver: async (text, spilled) => {
-				const said = await keep(() => this.#messages.record(session, fromOf(plan), current().since, text, spilled));
+				const said = await keep(() =>
+					this.#messages.record(session, fromOf(plan, current()), current().since, text, spilled),
+				);
 				await said?.durable;
 			},
 			onBoundary: async (kind, title, at) => {
@@ -421,7 +485,7 @@ export class PlanHost implements FeatureHost {
 	#emitStop(session: Session, plan: string, went: Went): void {
 		const { scope } = session;
 		if (went.outcome === "stopped" && runOf(session, plan)?.status !== "paused")
-			this.#emit({ type: "plan_end", scope, plan, failed: [], ...went });
+			this.#emit({ type: "plan_end", scope, plan, ...chainOf(runOf(session, plan)), failed: [], ...went });
 	}
 
 	/** The ports of plan steps: retries of a step's model are told as progress of the step. */
@@ -441,18 +505,41 @@ export class PlanHost implements FeatureHost {
 const runOf = ({ view }: Session, plan: string): PlanRun | undefined => planIn(view.get(planRuns), plan);
 
 const endOf = (session: Session, plan: string): End => ({
-	from: fromOf(plan),
+	from: fromOf(plan, runOf(session, plan)),
 	scope: planScope(session, plan),
 	lane: planLane(plan),
 	ended: () => runOf(session, plan)?.ended,
 });
 
-const fromOf = (plan: string): From => ({ kind: PLAN, id: plan });
+const fromOf = (plan: string, run?: PlanRun): From => ({ kind: PLAN, id: plan, ...chainOf(run) });
 
 /** What the last attempt of a step took. Of one that got no answer that is unknown: its calls may have cost something. */
 function tokensOf(step: StepRun): { readonly tokens?: number } {
 	if (!("cost" in step) || !step.cost || step.cost.calls === 0) return {};
 	return { tokens: step.cost.inputTokens + step.cost.outputTokens };
+}
+
+function contextOf(
+	decomposition: Decomposition,
+	step: PlanStep,
+	texts: ReadonlyMap<string, string>,
+	tools: readonly Tool[],
+): Pick<StepOfPlan, "context"> {
+	const own = tools.filter(({ name }) => step.tools.includes(name));
+	const isKnown = step.depends_on.every((id) => texts.has(id)) && own.length === new Set(step.tools).size;
+	if (!isKnown) return {};
+	const results = new Map(step.depends_on.map((id) => [id, texts.get(id) ?? ""]));
+	const { parts, cut } = shownTo(decomposition, step, results, own);
+	return { context: { parts, cut } };
+}
+
+/** What the model calls took that are recorded in the lane of an attempt which is not over. */
+function recordedTokens({ view }: Session, lane: string): Pick<StepOfPlan, "atLeast"> {
+	const paid = entriesOf(view.get(journal), lane).flatMap(({ purity, outcome }) =>
+		purity === "llm" && outcome?.type === "completed" && outcome.usage ? [outcome.usage] : [],
+	);
+	const atLeast = paid.reduce((sum, { inputTokens, outputTokens }) => sum + inputTokens + outputTokens, 0);
+	return paid.length > 0 ? { atLeast } : {};
 }
 
 const planScope = ({ scope }: Session, plan: string): Scope => ({ ...scope, run: plan });

@@ -27,7 +27,7 @@ export async function tellPlan(record: WalRecord, context: TellContext): Promise
 	if (planStarted.is(record)) {
 		const { plan, goal, decomposition } = record.data;
 		const { steps } = await stepsOf(decomposition, context);
-		return [{ type: "plan_started", scope, plan, goal, steps, finished: 0 }];
+		return [{ type: "plan_started", scope, plan, ...chainOf(record.data), goal, steps, finished: 0 }];
 	}
 	if (planStepStarted.is(record)) return [await stepEvent(record, context, record.data, { status: "running" })];
 	if (planStepCompleted.is(record)) {
@@ -46,7 +46,8 @@ export async function tellPlan(record: WalRecord, context: TellContext): Promise
 		const { plan, why: reason } = record.data;
 		// What a rewind leaves paused says no reason, and is told with the rewind.
 		if (reason === undefined) return [];
-		return [{ type: "plan_end", scope, plan, outcome: "paused", failed: [], reason }];
+		const run = planIn((await context.before()).get(planRuns), plan);
+		return [{ type: "plan_end", scope, plan, ...chainOf(run), outcome: "paused", failed: [], reason }];
 	}
 	if (planStepsReset.is(record)) {
 		const { plan, steps, why: reason } = record.data;
@@ -59,14 +60,19 @@ export async function tellPlan(record: WalRecord, context: TellContext): Promise
 		const run = planIn((await context.before()).get(planRuns), plan);
 		const steps = run ? (await stepsOf(run.decomposition, context)).steps.map(({ id }) => id) : [];
 		const failed = steps.filter((id) => run && stepOf(run, id).status === "failed");
-		return [{ type: "plan_end", scope, plan, outcome: "completed", failed }];
+		return [{ type: "plan_end", scope, plan, ...chainOf(run), outcome: "completed", failed }];
 	}
 	if (planAborted.is(record)) {
 		const { plan, reason } = record.data;
-		return [{ type: "plan_end", scope, plan, outcome: "discarded", failed: [], reason }];
+		const run = planIn((await context.before()).get(planRuns), plan);
+		return [{ type: "plan_end", scope, plan, ...chainOf(run), outcome: "discarded", failed: [], reason }];
 	}
 	return [];
 }
+
+/** Who waits for a plan, as its events say it. */
+export const chainOf = ({ chain }: Pick<PlanRun, "chain"> = {}): { readonly chain?: string } =>
+	chain === undefined ? {} : { chain };
 
 type StepEvent = Extract<PlanEvent, { readonly type: "plan_step" }>;
 
