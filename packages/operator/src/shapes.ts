@@ -131,7 +131,8 @@ export const planStepShape = z.object({
 	needs: texts,
 	/** The steps that run again where the plan is resumed from this one. */
 	again: texts,
-	status: z.enum(["pending", "running", "completed", "failed"]),
+	/** `interrupted_with_child`: it runs, its child is open, and nobody works on it now; it goes on with its plan. */
+	status: z.enum(["pending", "running", "interrupted_with_child", "completed", "failed"]),
 	/** From 0. */
 	attempt: seq,
 	reason: z.string().exactOptional(),
@@ -143,6 +144,16 @@ export const planStepShape = z.object({
 	againTokens: seq.exactOptional(),
 	/** How long its attempt took, in milliseconds, with the time between processes. Absent: it is not over, or unknown. */
 	took: z.number().nonnegative().exactOptional(),
+	/** The skill runs that it has called, those of tries before too; their tokens are in those of the step. Absent: none. */
+	children: list(
+		z.object({
+			run: z.string(),
+			skill: z.string(),
+			status: z.enum(["running", "paused", "completed", "discarded"]),
+			attempt: seq,
+			tokens: seq,
+		}),
+	).exactOptional(),
 });
 
 /** A step of a plan as it is proposed, and as an amendment has it. */
@@ -168,6 +179,8 @@ export const skillRunShape = z.object({
 	skill: z.string(),
 	phase: z.string().exactOptional(),
 	status: z.string(),
+	/** The step of a plan that it is a child of, and goes on with. Absent: it is none. */
+	parent: z.object({ kind: z.string(), id: z.string(), step: z.string(), attempt: seq }).exactOptional(),
 });
 
 /** As `Collection` of `@reyn/runtime`. */

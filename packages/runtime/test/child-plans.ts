@@ -14,6 +14,13 @@ const seqOf = (key: string): number => Number(key.split(":")[1]);
 
 const times = (ledger: Ledger, key: string): void => void ledger.set(seqOf(key), (ledger.get(seqOf(key)) ?? 0) + 1);
 
+const doing =
+	(ledger: Ledger) =>
+	async ({ idempotencyKey = "" }: { readonly idempotencyKey?: string }): Promise<string> => {
+		times(ledger, idempotencyKey);
+		return "done";
+	};
+
 const known = (ledger: Ledger) => async (key: string) =>
 	ledger.has(seqOf(key)) ? ({ kind: "done", result: "done" } as const) : ({ kind: "not_done" } as const);
 
@@ -40,7 +47,7 @@ export function audit(ledger: Ledger, { purity = "side_effect", look, last }: Au
 					tools: [],
 				});
 				await look?.(signal);
-				await step("pay", async ({ idempotencyKey = "" }) => (times(ledger, idempotencyKey), "done"), {
+				await step("pay", doing(ledger), {
 					purity: "side_effect",
 					reconcile: known(ledger),
 				});
@@ -53,7 +60,7 @@ export function audit(ledger: Ledger, { purity = "side_effect", look, last }: Au
 						lane.perform({
 							...{ kind: "tool", name: "sign", args: {}, purity: "side_effect" },
 							wants: async () => [{ action: "sign", subject: "it" }],
-							call: async ({ idempotencyKey = "" }) => (times(ledger, idempotencyKey), "done"),
+							call: doing(ledger),
 							reconcile: known(ledger),
 						}),
 					{ purity: "pure" },
@@ -96,7 +103,10 @@ export const model = (args: unknown = { topic: "tea" }) =>
 export const pay = (ledger: Ledger): Tool => ({
 	...{ name: "pay", description: "pays", parameters: {}, purity: "side_effect" as const },
 	wants: async () => [],
-	call: async (_args, { idempotencyKey = "" }) => (times(ledger, idempotencyKey), "paid"),
+	async call(_args, { idempotencyKey = "" }) {
+		times(ledger, idempotencyKey);
+		return "paid";
+	},
 	reconcile: async (key) => (ledger.has(seqOf(key)) ? { kind: "done", result: "paid" } : { kind: "not_done" }),
 });
 

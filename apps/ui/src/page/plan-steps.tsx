@@ -30,6 +30,11 @@ export function Steps({ plan, of }: { readonly plan: string; readonly of: readon
 								...(step.tokens === undefined ? [] : [counted(step.tokens, "token")]),
 							].join(" · ")}
 						</p>
+						{step.children?.map(({ run, skill, status }) => (
+							<p class="quiet" key={run}>
+								<Text of={`skill ${skill}, ${run}`} /> <span class={pillOf(status)}>{status}</span>
+							</p>
+						))}
 						{step.beginning !== undefined && (
 							<p class="quiet">
 								<Text of={step.beginning} />

@@ -1,9 +1,9 @@
 /** `plan list | show | pause | resume | retry | amend | discard`: plans, in flight and over. */
 import { planAborted, planAmended, planPaused } from "@reyn/plan";
-import type { PlanEntry, Runtime, StepOfPlan } from "@reyn/runtime";
+import type { PlanEntry, Runtime, StepOfPlan, StepWithChildren } from "@reyn/runtime";
 import { z } from "zod";
 import { OperatorError } from "../errors.ts";
-import { planLines, stepLine, tokensText } from "../lines/plan.ts";
+import { planLines, stepLines, tokensText } from "../lines/plan.ts";
 import { flag, option, type Param, word } from "../param.ts";
 import { list, planShape, planStepShape, proposedStepShape, resumePreviewShape, seq, texts } from "../shapes.ts";
 import { oneLine } from "../text.ts";
@@ -54,13 +54,17 @@ export const planShow = readVerb({
 	lines({ steps, found, ...plan }) {
 		if (found !== undefined) return found.split("\n");
 		const lost = "its steps are lost: the file that had them is gone or changed";
-		return [...planLines([plan], `, ${tokensText(plan.tokens)}`), ...(steps.length > 0 ? steps.map(stepLine) : [lost])];
+		return [
+			...planLines([plan], `, ${tokensText(plan.tokens)}`),
+			...(steps.length > 0 ? steps.flatMap(stepLines) : [lost]),
+		];
 	},
 });
 
 /** A step without the whole of what it has found, which is a text of any size. */
-function stepOf(step: StepOfPlan, all: readonly StepOfPlan[]): z.infer<typeof planStepShape> {
-	const { id, description, needs, again, status, attempt, beginning } = step;
+function stepOf(step: StepWithChildren, all: readonly StepOfPlan[]): z.infer<typeof planStepShape> {
+	const { id, description, needs, again, attempt, beginning, children } = step;
+	const status = step.isInterrupted ? "interrupted_with_child" : step.status;
 	const tokens = tokensOf(step);
 	const againTokens = sumOf(all.filter((each) => again.includes(each.id)).map(tokensOf));
 	return {
@@ -70,6 +74,7 @@ function stepOf(step: StepOfPlan, all: readonly StepOfPlan[]): z.infer<typeof pl
 		...(tokens !== undefined && { tokens }),
 		...(againTokens !== undefined && { againTokens }),
 		...("took" in step && step.took !== undefined && { took: step.took }),
+		...(children.length > 0 && { children: [...children] }),
 	};
 }
 
