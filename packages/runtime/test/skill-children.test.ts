@@ -107,7 +107,10 @@ describe("killed", () => {
 		await toEnd(runtime);
 		await runtime.close();
 		const { length } = await linesOf(project.state);
-		for (const kept of pointsOf(2, length, 7)) {
+		const kinds = await kindsIn(project);
+		// Where a child has just begun, and where its call has no answer of it yet.
+		const always = ["skill_run_started", "skill_run_completed"].map((kind) => kinds.indexOf(kind) + 2);
+		for (const kept of new Set([...always, ...pointsOf(2, length, 7)])) {
 			for (const happened of [false, true]) {
 				const state = await goneOn(project.state, `cut-${kept}-${happened}`, kept, happened);
 				const again = await linesOf(state);
@@ -169,16 +172,33 @@ describe("a child that is open is ended by a record", () => {
 		const { runtime } = await hanging();
 		await runtime.discardPlan(plan(runtime));
 		await runtime.close();
-		const from = (await kindsIn(project)).indexOf("plan_aborted") + 1;
-		await eachCut(project, from, async (state) => {
-			const next = await life({ ...project, state });
+		const kinds = await kindsIn(project);
+		for (let seq = kinds.indexOf("plan_aborted") + 1; seq <= kinds.length; seq++) {
+			const next = await life({ ...project, state: await cutAfter(project, seq) });
 			next.runtime.resume();
 			await next.runtime.idle();
 			expect(next.runtime.restored()).toMatchObject({ plans: [], runs: [], undelivered: [] });
 			expect(childrenIn(next.runtime)).toEqual([expect.stringMatching(/ discarded$/)]);
 			expect(said(next.runtime)).toEqual([expect.stringMatching(/^Plan p\d+ was discarded/)]);
 			await next.runtime.close();
-		});
+		}
+	});
+
+	test("with a new attempt of its step, wherever a crash cuts that", async () => {
+		const { runtime } = await hanging();
+		await runtime.resumePlan(plan(runtime), "a");
+		await runtime.close();
+		const from = (await kindsIn(project)).indexOf("plan_steps_reset") + 1;
+		for (const seq of [from, from + 1, from + 2]) {
+			const next = await life({ ...project, state: await cutAfter(project, seq) });
+			next.runtime.resume();
+			await toEnd(next.runtime);
+			expect([said(next.runtime), next.runtime.restored().runs]).toEqual([[ANSWER], []]);
+			expect(childrenIn(next.runtime)).toEqual([
+				...[expect.stringMatching(/ discarded$/), expect.stringMatching(/ completed$/)],
+			]);
+			await next.runtime.close();
+		}
 	});
 
 	test("with a new attempt of its step, which runs another; an undo of that takes the first up again", async () => {
@@ -326,6 +346,21 @@ describe("a child that a former process left open", () => {
 			]);
 			await next.runtime.close();
 		});
+	});
+
+	test("and that is cancelled runs anew, though the crash comes before the new one has begun", async () => {
+		const { runtime } = await hanging({ purity: "pure" });
+		await runtime.close();
+		const next = await life(project, new Map(), { purity: "pure" });
+		next.runtime.resume();
+		await toEnd(next.runtime);
+		await next.runtime.close();
+		const state = await cutAfter(project, (await kindsIn(project)).indexOf("skill_run_discarded") + 1);
+		const last = await life({ ...project, state }, new Map(), { purity: "pure" });
+		last.runtime.resume();
+		await toEnd(last.runtime);
+		expect([said(last.runtime), last.runtime.restored().runs]).toEqual([[ANSWER], []]);
+		await last.runtime.close();
 	});
 });
 
