@@ -123,7 +123,8 @@ test(
 			expect(wire.asked.length - asked, told).toBeLessThanOrEqual(CALLS + lives);
 			expect(wire.asked.length - asked, told).toBeGreaterThanOrEqual(CALLS);
 			const written = join(place.state, "agents/default/workspace");
-			expect(await readdir(written)).toEqual(["digest-ferry.md"]);
+			// A kill within the write leaves a file beside it.
+			expect((await readdir(written)).filter((name) => name.endsWith(".md"))).toEqual(["digest-ferry.md"]);
 			expect(await readFile(join(written, "digest-ferry.md"), "utf8")).toBe("# ferry\n\na ferry crosses the river\n");
 		}
 		expect(interrupted).toBeGreaterThan(0);

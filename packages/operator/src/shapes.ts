@@ -151,7 +151,8 @@ export const planStepShape = z.object({
 			skill: z.string(),
 			status: z.enum(["running", "paused", "completed", "discarded"]),
 			attempt: seq,
-			tokens: seq,
+			/** Of its model calls. Absent: unknown. */
+			tokens: seq.exactOptional(),
 		}),
 	).exactOptional(),
 });

@@ -1,5 +1,5 @@
 /** Plans whose steps run skills: what is shown of the children, while they work and after their process ended. */
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Model } from "@reyn/journal";
@@ -119,6 +119,24 @@ test("a step that its process has left in a child is interrupted with it, and go
 	expect(lines[1]).toMatch(/^a {2}completed {2}30 tokens/);
 	expect(lines[2]).toMatch(/completed {2}10 tokens$/);
 	expect(await shown("skill list")).toEqual(["no skill run is in flight"]);
+});
+
+test("what a child that is given up has cost is unknown, where no answer was recorded", async () => {
+	await runtime.close();
+	const log = join(root, "state/state/wal.jsonl");
+	const lines = (await readFile(log, "utf8")).split("\n");
+	const at = lines.findIndex((line) => line.includes('"skill_run_started"'));
+	await writeFile(
+		log,
+		lines
+			.slice(0, at + 1)
+			.join("\n")
+			.concat("\n"),
+	);
+	await rm(join(root, "state/state/wal.head"), { force: true });
+	runtime = await open();
+	await runtime.discardPlan(plan());
+	expect((await shown("plan show", { id: plan() }))[2]).toMatch(/ {2}discarded {2}unknown$/);
 });
 
 test("who only reads does not say that nobody works on it, unless the plan is paused", async () => {

@@ -52,15 +52,16 @@ export interface ChildRun {
 	readonly status: SkillRun["status"];
 	/** Of the step, from 0. */
 	readonly attempt: number;
-	/** What its model calls cost so far, in tokens. */
-	readonly tokens: number;
+	/** What its model calls cost so far, in tokens. Absent: unknown, since none is recorded, and one may be open or cut. */
+	readonly tokens?: number;
 }
 
 /** The children of calls below a lane, what is over included, oldest first. */
 export const childrenOf = (view: View, lane: string): readonly ChildRun[] =>
 	childrenBelow(view.get(skillRuns), lane).map(([run, { skill, status, parent = "", cost }]) => ({
 		...{ run, skill, status, attempt: parentStep(parent).attempt },
-		tokens: cost ? cost.inputTokens + cost.outputTokens : 0,
+		...(cost && { tokens: cost.inputTokens + cost.outputTokens }),
+		...(!cost && status === "completed" && { tokens: 0 }),
 	}));
 
 /** The records of a child lie in the scope of the work around it, and move with it. */
