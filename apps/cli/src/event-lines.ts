@@ -110,10 +110,11 @@ function eventLine(event: OneLineEvent): string | undefined {
 					? `plan ${event.plan} finished; failed steps: ${event.failed.join(", ")}`
 					: undefined;
 			return `plan ${event.plan} ${event.outcome}: ${oneLine(event.reason ?? "", 100)}`;
-		case "skill_end":
-			return event.outcome === "completed"
-				? undefined
-				: `skill ${event.run} ${event.outcome}: ${oneLine(event.reason ?? "", 100)}`;
+		case "skill_end": {
+			if (event.outcome === "completed") return undefined;
+			const at = event.parent ? `${event.parent.kind} ${event.parent.id} ▸ ${event.parent.step}: ` : "";
+			return `${at}skill ${event.run} ${event.outcome}: ${oneLine(event.reason ?? "", 100)}`;
+		}
 		case "turn_end":
 			if (event.outcome === "completed") return undefined;
 			return event.outcome === "interrupted"
@@ -251,8 +252,9 @@ export function restoredLines(
 					: `${size - finished} to run`;
 			return `restored: plan ${plan}, ${finished} of ${size} steps done (${count(calls, "call")}, ${tokens} tokens, not paid again), ${then}: ${oneLine(goal, 60)}`;
 		}),
-		...runs.map(({ run, skill, phase, status }) => {
-			const where = phase === undefined ? "" : ` in phase ${phase}`;
+		...runs.map(({ run, skill, phase, status, parent }) => {
+			const of = parent ? `, of step ${parent.step} of ${parent.kind} ${parent.id}` : "";
+			const where = `${phase === undefined ? "" : ` in phase ${phase}`}${of}`;
 			return `restored: skill ${skill} ${run}, ${status}${where}${status === "paused" ? `; go on with ${command`skill resume ${run}`}` : ""}`;
 		}),
 		...scripts.map(({ run, name }) => `open: script ${name} ${run}; go on with ${command`script resume ${run}`}`),

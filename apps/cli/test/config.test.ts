@@ -51,6 +51,11 @@ test.each([
 		"skill_resume:\n  default: maybe",
 		/^reyn.yaml:2:12: skill_resume.default: expected one of "retry"\|"skip"\|"discard_skill"\|"prompt"; found "maybe"$/,
 	],
+	["plan_resume:\n  child_purity: { pur: adopt }", /^reyn.yaml:2:19: plan_resume.child_purity/],
+	[
+		"plan_resume:\n  child_purity: { pure: adopt, external: cancel }",
+		/^reyn.yaml:2:42: plan_resume.child_purity.external: a file that lies in a directory has no effect made again/,
+	],
 	[
 		"plan_resume:\n  default: redo",
 		/^reyn.yaml:2:12: plan_resume.default: expected one of "retry_pending"\|"discard"; found "redo"$/,
@@ -121,7 +126,7 @@ test.each([
 	],
 	[
 		"permissions:\n  rules:\n    - deny: shell",
-		/^reyn.yaml:3:13: permissions.rules.0.deny: a command is run, whatever tool runs it; there are \*, read, .*run, fetch; found "shell"$/,
+		/^reyn.yaml:3:13: permissions.rules.0.deny: a command is run, whatever tool runs it; there are \*, read, .*run, fetch, skill; found "shell"$/,
 	],
 	["budget:\n  day_usd: 0", /^reyn.yaml:2:12: budget.day_usd: .*>0; found 0$/],
 	["budget:\n  turn_tokens: 1.5", /^reyn.yaml:2:16: budget.turn_tokens: .*int.*; found 1.5$/],
@@ -278,6 +283,11 @@ const keys: Readonly<Record<string, readonly [value: unknown, reached: (config: 
 	"plan.confirm": ["ask", (config) => plansOf(config), { confirm: "ask" }],
 	"plan.invalid_retries": [0, (config) => plansOf(config), { invalidRetries: 0 }],
 	"plan_resume.default": ["discard", (config) => runtimeOptionsOf(config).planResume, "discard"],
+	"plan_resume.child_purity": [
+		{ pure: "adopt", external: "cancel" },
+		(config) => runtimeOptionsOf(config).childPurity,
+		{ pure: "adopt", external: "cancel" },
+	],
 	"limits.turn_rounds": [9, (config) => runtimeOptionsOf(config).turnRounds, 9],
 	"limits.on_limit": ["extend", (config) => runtimeOptionsOf(config).onLimit, { unattended: "extend", times: 1 }],
 	"limits.auto_extend_times": [4, (config) => runtimeOptionsOf(config).onLimit, { unattended: "refuse", times: 4 }],

@@ -19,7 +19,7 @@ export { attachedNames } from "./attached-names.ts";
 export { type Dict, dictOf, emptyDict, getIn, setIn } from "./dict.ts";
 export { callKey } from "./entry.ts";
 export { reasonOf } from "./errors.ts";
-export { endedBy } from "./failure.ts";
+export { endedBy, isBeneath } from "./failure.ts";
 export { fileChangeOf, imageNameOf, readImage } from "./file-change.ts";
 export { hashedTexts } from "./hashed-texts.ts";
 export { callName, keyOf, startOf } from "./idempotency-key.ts";

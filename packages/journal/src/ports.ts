@@ -167,6 +167,8 @@ export interface ToolContext {
 	readonly idempotencyKey?: string;
 	/** The recorded result of `prepare`. */
 	readonly prepared?: Json;
+	/** The lane inside the call, for work that is recorded step by step and ends with it. Absent where a tool is called by hand. */
+	readonly lane?: { readonly path: string };
 	/**
 	 * Keeps an image or a PDF for the `files` of the answer; durable when it resolves. Absent: there is no store of files.
 	 *

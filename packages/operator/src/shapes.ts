@@ -140,7 +140,8 @@ export const planStepShape = z.object({
 	max_tokens: seq.exactOptional(),
 	/** The steps that run again where the plan is resumed from this one. */
 	again: texts,
-	status: z.enum(["pending", "running", "completed", "failed"]),
+	/** `interrupted_with_child`: it runs, its child is open, and nobody works on it now; it goes on with its plan. */
+	status: z.enum(["pending", "running", "interrupted_with_child", "completed", "failed"]),
 	/** From 0. */
 	attempt: seq,
 	reason: z.string().exactOptional(),
@@ -156,6 +157,17 @@ export const planStepShape = z.object({
 	atLeast: seq.exactOptional(),
 	/** From its start to its end, in milliseconds: with the time in which a person was asked, and between processes. Absent: it is not over, or unknown. */
 	took: z.number().nonnegative().exactOptional(),
+	/** The skill runs that it has called, those of tries before too; their tokens are in those of the step. Absent: none. */
+	children: list(
+		z.object({
+			run: z.string(),
+			skill: z.string(),
+			status: z.enum(["running", "paused", "completed", "discarded"]),
+			attempt: seq,
+			/** Of its model calls. Absent: unknown. */
+			tokens: seq.exactOptional(),
+		}),
+	).exactOptional(),
 });
 
 /** A step of a plan as it is proposed, and as an amendment has it. */
@@ -181,6 +193,10 @@ export const skillRunShape = z.object({
 	skill: z.string(),
 	phase: z.string().exactOptional(),
 	status: z.string(),
+	/** The model that it was begun with. Absent: unknown. */
+	model: z.string().exactOptional(),
+	/** The step of a plan that it is a child of, and goes on with. Absent: it is none. */
+	parent: z.object({ kind: z.string(), id: z.string(), step: z.string(), attempt: seq }).exactOptional(),
 });
 
 /** As `Collection` of `@reyn/runtime`. */

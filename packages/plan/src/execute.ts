@@ -82,8 +82,21 @@ export interface PlanPorts extends Using {
 	 * @param spilled where the text lies beside the log, if it is above 32 KiB, so that it need not be stored twice
 	 */
 	deliver(text: string, spilled?: SpilledText): Promise<void>;
+	/** Work that calls of steps begin in lanes below their own, such as skills. Absent: they begin none. */
+	readonly children?: StepChildren | undefined;
 	/** Called when the outcome of a step, or the end of the plan, is durable, to write a checkpoint. */
 	onBoundary(kind: "plan_step" | "plan", title: string, scope: Scope): Promise<void>;
+}
+
+/** The work that calls of steps have begun below a lane. */
+export interface StepChildren {
+	/** What its model calls have cost. It counts as the cost of the step. */
+	cost(lane: string): Cost;
+	/**
+	 * Ends what of it is open, and appends the records of that before it returns: it is called in the turn of the event loop in which the
+	 * end of the step, or of the plan, is recorded, so that nothing is left over.
+	 */
+	end(lane: string, reason: string): void;
 }
 
 /** A line of progress. `index` of `size` is the step's place in the plan. */
@@ -190,7 +203,9 @@ export async function execute(
 	const lane = planLane(plan);
 	// Both records or none: within one turn of the event loop the log does not become full.
 	const { durable } = await patiently(lane, ports, () => {
-		// Closes lanes below too, which a process left open that died between a step's outcome and the end of its lane.
+		// What a process left open that died between the records of a step's end.
+		ports.children?.end(lane, "its plan is over");
+		// Closes the lanes below too.
 		ports.log.append(laneClosed({ lane }), scope);
 		return ports.log.append(planCompleted({ plan }), scope);
 	});
@@ -244,6 +259,10 @@ async function executeStep(
 				];
 	const [line, { durable }] = await patiently(lane, ports, () => {
 		ports.log.append(record, scope);
+		ports.children?.end(
+			lane,
+			outcome.kind === "failed" ? `its step has failed: ${outcome.reason}` : "its step is over",
+		);
 		const closed = ports.log.append(laneClosed({ lane }), scope);
 		const { took } = stepOf(ports.run(), step.id) as { readonly took?: number };
 		return [lineOf({ ...change, ...(took !== undefined && { took }) }), closed] as const;

@@ -26,9 +26,15 @@ export class StepLimits {
 		this.#ports = ports;
 	}
 
-	/** What the model's answers cost so far, paid for now or recalled. */
+	/** What the model's answers, and those in work that the step has begun, cost so far, paid for now or recalled. */
 	get cost(): Cost {
-		return this.#cost;
+		const { calls, inputTokens, outputTokens } = this.#cost;
+		const below = this.#ports.children?.cost(this.#task.lane);
+		return {
+			calls: calls + (below?.calls ?? 0),
+			inputTokens: inputTokens + (below?.inputTokens ?? 0),
+			outputTokens: outputTokens + (below?.outputTokens ?? 0),
+		};
 	}
 
 	/** Begins to work, from the step's first call. @returns the signal that ends the work, also when its time is over */
@@ -66,7 +72,7 @@ export class StepLimits {
 		const base = Math.min(stepTokens, this.#task.step.max_tokens ?? stepTokens);
 		// Its last answer is there, and paid for.
 		if (base === Number.POSITIVE_INFINITY || toolCalls.length === 0) return;
-		const reached = this.#cost.inputTokens + this.#cost.outputTokens;
+		const reached = this.cost.inputTokens + this.cost.outputTokens;
 		while (reached >= this.#allowed("tokens", base))
 			if (!(await this.#isExtended("tokens", reached, base))) throw tooMany(reached, this.#allowed("tokens", base));
 	}

@@ -81,6 +81,7 @@ export {
 	type StartedScript,
 	type Verification,
 } from "./features/script/scripts.ts";
+export type { ChildRun, ParentStep } from "./features/skill/pieces.ts";
 export type { AgentOptions } from "./kernel/agents.ts";
 export { type Audited, brief } from "./kernel/audit.ts";
 export { type Ending, inBackground } from "./kernel/background.ts";
@@ -128,6 +129,7 @@ export {
 	type Restored,
 	Runtime,
 	type RuntimeOptions,
+	type StepWithChildren,
 } from "./runtime.ts";
 export type { ArtifactsGone, Collection } from "./stores/artifacts.ts";
 export { engineStore } from "./stores/engine.ts";

@@ -9,6 +9,7 @@ import {
 	type PlanLimits,
 	type PlanRun,
 	planIn,
+	planLane,
 	planRuns,
 	plansOf,
 } from "@reyn/plan";
@@ -21,7 +22,15 @@ import {
 	type RewindPreview,
 	type RewindResult,
 } from "@reyn/rewind-modes";
-import { findRun, inFlightRuns, type Skill, type SkillResume, type SkillRun, skillRuns } from "@reyn/skill-resume";
+import {
+	type ChildPurity,
+	findRun,
+	inFlightRuns,
+	type Skill,
+	type SkillResume,
+	type SkillRun,
+	skillRuns,
+} from "@reyn/skill-resume";
 import type { View } from "@reyn/snapshot";
 import type { Checkout, StateDiff, StepOptions, Stepped, Timeline } from "@reyn/timetravel";
 import type { Clock, Draft, Ids, Scope, Seq, Timers, TornTail, Wal } from "@reyn/wal";
@@ -52,7 +61,7 @@ import type { AmendPreview, OnLimit, PlanResume, ResumePreview, StepOfPlan } fro
 import type { ProposalOptions } from "./features/plan/proposal.ts";
 import { SCRIPT } from "./features/script/pieces.ts";
 import type { Scripts, StartedScript } from "./features/script/scripts.ts";
-import { skillWork } from "./features/skill/pieces.ts";
+import { type ChildRun, childrenOf, type ParentStep, parentStep, skillWork } from "./features/skill/pieces.ts";
 import { type AgentOptions, Agents } from "./kernel/agents.ts";
 import { RuntimeError } from "./kernel/errors.ts";
 import type { Feature, FeatureHost, Piece } from "./kernel/feature.ts";
@@ -108,6 +117,11 @@ export interface RuntimeOptions {
 	readonly skillResume?: SkillResume;
 	/** What becomes of a plan that a process left unfinished, at the next `resume()`: see {@link PlanResume}. Default: `retry_pending`. */
 	readonly planResume?: PlanResume;
+	/**
+	 * What becomes of a skill that a plan's step has started, and that a process left open, when the step goes on: by the skill's purity,
+	 * it goes on (`adopt`), or is ended and run anew (`cancel`). Default: `pure` ones are cancelled, all others are adopted.
+	 */
+	readonly childPurity?: ChildPurity;
 	/** What becomes of a step of a plan at one of its limits where nobody can be asked: see {@link OnLimit}. Default: it fails. */
 	readonly onLimit?: OnLimit;
 	/** What becomes of calls of turns, plans and scripts that a crash cut. Default: they are made again, but for what their tools say. */
@@ -198,6 +212,14 @@ export interface PlanEntry {
 	readonly chain?: string;
 }
 
+/** A step of a plan, and the skill runs that it has called. */
+export type StepWithChildren = StepOfPlan & {
+	/** Oldest first; those of attempts before, too. */
+	readonly children: readonly ChildRun[];
+	/** A child of it is open, and nobody works on it: it goes on when its plan does. */
+	readonly isInterrupted?: true;
+};
+
 /** What is unfinished in a state. */
 export interface Restored {
 	readonly tip: Seq;
@@ -220,6 +242,8 @@ export interface Restored {
 		readonly phase: string | undefined;
 		readonly status: string;
 		readonly model?: string;
+		/** The step of a plan that it is a child of, and goes on with. Absent: it is none. */
+		readonly parent?: ParentStep;
 	}[];
 	/** Script runs that are open; each is resumed by name. */
 	readonly scripts: readonly {
@@ -417,9 +441,10 @@ export class Runtime implements AsyncDisposable {
 				inFlight(view.get(planRuns)).map(([plan, run]) => planEntry(scope, plan, run)),
 			),
 			runs: sessions.flatMap(({ scope, view }) =>
-				inFlightRuns(view.get(skillRuns)).map(([run, { skill, phase, status, model }]) => ({
+				inFlightRuns(view.get(skillRuns)).map(([run, { skill, phase, status, model, parent }]) => ({
 					...{ scope, run, skill, phase, status },
 					...said(model),
+					...(parent !== undefined && { parent: parentStep(parent) }),
 				})),
 			),
 			scripts: sessions.flatMap(({ scope, view }) =>
@@ -637,12 +662,21 @@ export class Runtime implements AsyncDisposable {
 	}
 
 	/**
-	 * The steps of a plan, as they are recorded, in flight or over; none if they are lost.
+	 * The steps of a plan, as they are recorded, in flight or over; none if they are lost. Of each its children, which are skill runs.
 	 *
 	 * @throws PlanError `PLAN_UNKNOWN`
 	 */
-	async planSteps(plan: string): Promise<readonly StepOfPlan[]> {
-		return this.#kernel.hostOf(this.#builtIn.plan).steps(this.#ownerOfPlan(plan), plan);
+	async planSteps(plan: string): Promise<readonly StepWithChildren[]> {
+		const session = this.#ownerOfPlan(plan);
+		const steps = await this.#kernel.hostOf(this.#builtIn.plan).steps(session, plan);
+		// Who only reads does not know whether another process works on it.
+		const isKnown = !this.#kernel.isReadOnly || planIn(session.view.get(planRuns), plan)?.status === "paused";
+		const isIdle = isKnown && !session.isRunning(planWork(session.scope, plan));
+		return steps.map((step) => {
+			const children = childrenOf(session.view, `${planLane(plan)}/${step.id}`);
+			const isOpen = step.status === "running" && children.some(({ status }) => status === "running");
+			return { ...step, children, ...(isIdle && isOpen && { isInterrupted: true as const }) };
+		});
 	}
 
 	/**

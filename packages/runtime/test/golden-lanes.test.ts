@@ -213,7 +213,17 @@ const runs: Readonly<Record<string, Run>> = {
 			'const said = await ctx.tool("look", { at: "b" }); try { await ctx.tool("fail", {}); } catch (error) { return [said, error.message, error.code, await ctx.tool("pay", {})]; }',
 		),
 	},
+	"plan-skill": {
+		says: [
+			[plan(["a", ["skill_report"], []], ["b", [], ["a"]])],
+			[{ name: "skill_report", args: { to: "bob" } }],
+			...["gathered", "written", "it is written", "b"],
+		],
+		begin: prompts("plan"),
+		options: { skills: [report] },
+	},
 	skill: {
+		options: { skills: [report] },
 		says: [busy(), "gathered", "written"],
 		begin: async (runtime) => {
 			await runtime.runSkill("report", { to: "bob" });
@@ -266,7 +276,6 @@ async function lanesOf({ says, begin, options }: Run): Promise<string> {
 	const { runtime, events } = await open(project, {
 		model,
 		tools,
-		skills: [report],
 		limits: { concurrency: 1 },
 		turnRounds: 12,
 		unanswered: "deny",

@@ -1,5 +1,5 @@
 /** What a skill is: its phases, what a phase may do, and where it may go next. */
-import type { ModelReply, ModelRequest, Step, StepContext } from "@reyn/journal";
+import type { ModelReply, ModelRequest, Purity, Step, StepContext } from "@reyn/journal";
 import type { StandardSchemaV1 } from "@reyn/wal";
 
 /** A piece of work in phases. Each phase runs once per visit, and its output goes to the next one. */
@@ -12,6 +12,8 @@ export interface Skill<Input = unknown> {
 	readonly phases: Readonly<Record<string, Phase<Input>>>;
 	/** How often one phase may be visited in a run. */
 	readonly maxVisits: number;
+	/** What a whole run does to the world: it decides what becomes of one that is a child, and whose process ended. */
+	readonly purity: Purity;
 }
 
 /** A phase. `input` is the input of the run; `before` is the output of the phase before (undefined in the first phase). */
@@ -42,7 +44,7 @@ export type StepOptions<T> = Pick<Step<T>, "empty" | "purity" | "reconcile" | "r
 
 /** Defines a skill; the types of its input follow from the schema. */
 export function defineSkill<Input>(
-	spec: Omit<Skill<Input>, "maxVisits"> & { readonly maxVisits?: number },
+	spec: Omit<Skill<Input>, "maxVisits" | "purity"> & Partial<Pick<Skill<Input>, "maxVisits" | "purity">>,
 ): Skill<Input> {
-	return { maxVisits: 10, ...spec };
+	return { maxVisits: 10, purity: "side_effect", ...spec };
 }

@@ -10,7 +10,15 @@ export {
 	type Transition,
 } from "./define-skill.ts";
 export { type SkillCode, SkillError } from "./errors.ts";
-export { type Decision, decide, type SkillResume, skillResumeSchema } from "./policy.ts";
+export {
+	type ChildPurity,
+	childPuritySchema,
+	type Decision,
+	decide,
+	decideChild,
+	type SkillResume,
+	skillResumeSchema,
+} from "./policy.ts";
 export {
 	phaseCompleted,
 	phaseEntered,
@@ -24,4 +32,12 @@ export {
 export { analyze, type ResumePoint, runLane } from "./resume-point.ts";
 export { runSkill, type SkillPorts, startRun } from "./run-skill.ts";
 export { runSkillIn, type SkillInPorts, type SkillSession } from "./run-skill-in.ts";
-export { findRun, inFlightRuns, type SkillRun, type SkillRuns, skillRuns } from "./skill-runs.ts";
+export {
+	childrenBelow,
+	findRun,
+	inFlightRuns,
+	isLive,
+	type SkillRun,
+	type SkillRuns,
+	skillRuns,
+} from "./skill-runs.ts";

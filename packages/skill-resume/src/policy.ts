@@ -1,7 +1,8 @@
-/** The configured policy for steps in doubt, by skill. Pure. */
-import type { InDoubtPolicy } from "@reyn/journal";
+/** What was configured beforehand: for steps in doubt, by skill; and for children that a process left open, by purity. Pure. */
+import { type InDoubtPolicy, purities } from "@reyn/journal";
 import { entryAt } from "@reyn/snapshot";
 import { z } from "zod";
+import type { Skill } from "./define-skill.ts";
 import type { ResumePoint } from "./resume-point.ts";
 
 const policy = z.enum(["retry", "skip", "discard_skill", "prompt"]);
@@ -29,3 +30,15 @@ export function decide({ skill, inDoubt }: ResumePoint, resume: SkillResume): De
 	}
 	return { kind: "resume", whenInDoubt: chosen === "skip" ? "skip" : "retry" };
 }
+
+/** `plan_resume.child_purity` of the configuration: by what the skill does to the world. */
+export const childPuritySchema = z.partialRecord(z.enum(purities), z.enum(["cancel", "adopt"]));
+
+export type ChildPurity = z.infer<typeof childPuritySchema>;
+
+/**
+ * What becomes of a child that a former process left open, when the call around it is made again. `cancel`: it is ended, and run anew.
+ * `adopt`: it goes on where it stands. Default: a pure one is cancelled, since what it did cost nothing but time.
+ */
+export const decideChild = ({ purity }: Pick<Skill, "purity">, said: ChildPurity): "cancel" | "adopt" =>
+	said[purity] ?? (purity === "pure" ? "cancel" : "adopt");

@@ -14,6 +14,8 @@ export const skillRunStarted = defineRecord(
 		input: value,
 		/** The id of the model that it is begun with. Absent in older logs: unknown. */
 		model: z.string().optional(),
+		/** The lane of the call that it runs in: it is a child, whose own lane lies below, and ends with the work around it. */
+		parent: z.string().optional(),
 	}),
 );
 export const phaseEntered = defineRecord("skill_phase_entered", z.object({ run, phase: z.string(), visit: z.int() }));
@@ -24,12 +26,13 @@ export const phaseCompleted = defineRecord(
 );
 export const skillRunCompleted = defineRecord("skill_run_completed", z.object({ run }));
 /**
- * The end of a run without an output. `by`: a person discarded it, and may undo that. `tell`: the notice for the conversation, to be
- * delivered after this record. The close of the run's lane says that it was delivered.
+ * The end of a run without an output. `by`: a person discarded it, and may undo that; or the work that it is a child of has ended it, and
+ * runs it anew where that goes on. `tell`: the notice for the conversation, to be delivered after this record. The close of the run's
+ * lane says that it was delivered.
  */
 export const skillRunDiscarded = defineRecord(
 	"skill_run_discarded",
-	z.object({ run, reason: z.string(), by: z.literal("person").optional(), tell: z.string().optional() }),
+	z.object({ run, reason: z.string(), by: z.enum(["person", "parent"]).optional(), tell: z.string().optional() }),
 );
 
 /** A rewind went back into the run while it was not running: it waits for a person. */

@@ -14,17 +14,18 @@ export interface ResumePoint {
 	readonly inDoubt: readonly string[];
 }
 
-/** All steps of a run are in lanes below this one. */
-export const runLane = (run: string): string => `skill/${run}`;
+/** All steps of a run are in lanes below this one. @param parent the lane of the call that a child runs in */
+export const runLane = (run: string, parent?: string): string =>
+	`${parent === undefined ? "" : `${parent}/`}skill/${run}`;
 
-export function laneOf(run: string, phase: string, visit: number): string {
-	return `${runLane(run)}/${phase}/${visit}`;
+export function laneOf(run: string, phase: string, visit: number, parent?: string): string {
+	return `${runLane(run, parent)}/${phase}/${visit}`;
 }
 
 export function analyze(id: string, run: SkillRun, start: string, journal: JournalState): ResumePoint {
 	if (run.phase !== undefined) {
 		const visit = entryAt(run.visits, run.phase) ?? 1;
-		const steps = entriesOf(journal, laneOf(id, run.phase, visit));
+		const steps = entriesOf(journal, laneOf(id, run.phase, visit, run.parent));
 		const inDoubt = steps.filter(({ started, outcome }) => started !== undefined && !outcome).map(({ name }) => name);
 		return { skill: run.skill, at: { kind: "phase", phase: run.phase, visit, entered: true }, inDoubt };
 	}

@@ -34,6 +34,7 @@ export interface SkillPorts extends Using {
  * Writes the start of a run.
  *
  * @param model the id of the model that it is begun with
+ * @param parent the lane of the call that a child runs in: its own lanes lie below
  * @throws SkillError `SKILL_INVALID_INPUT` naming the field; nothing is written
  */
 export async function startRun<Input>(
@@ -43,9 +44,11 @@ export async function startRun<Input>(
 	scope: Scope,
 	log: Using["log"],
 	model: string,
+	parent?: string,
 ): Promise<void> {
 	parseInput(skill, input);
-	await log.append(skillRunStarted({ run: id, skill: skill.name, input: asKept(input), model }), scope).durable;
+	const started = { run: id, skill: skill.name, input: asKept(input), model, ...(parent !== undefined && { parent }) };
+	await log.append(skillRunStarted(started), scope).durable;
 }
 
 /**
@@ -74,7 +77,7 @@ async function runPhases<Input>(id: string, skill: Skill<Input>, scope: Scope, p
 		const { at } = analyze(id, run, skill.start, ports.journal());
 		if (at.kind === "end") {
 			await ports.deliver(run.last?.output);
-			const lane = runLane(id);
+			const lane = runLane(id, run.parent);
 			// Both records or none: within one turn of the event loop the log does not become full.
 			const { durable } = await patiently(lane, ports, () => {
 				// Closes lanes below too, which a process left open that died between a phase's outcome and the end of its lane.
@@ -104,7 +107,7 @@ async function runPhase<Input>(
 			`${skill.name} would visit "${phase}" for the ${visit}th time; its limit is ${skill.maxVisits}`,
 			{ phase, visit },
 		);
-	const path = laneOf(id, phase, visit);
+	const path = laneOf(id, phase, visit, run.parent);
 	if (!entered) await patiently(path, ports, () => ports.log.append(phaseEntered({ run: id, phase, visit }), scope));
 
 	const input = parseInput(skill, run.input);

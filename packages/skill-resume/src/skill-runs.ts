@@ -1,5 +1,5 @@
 /** A projection of skill runs: which there are in a session, and which phase each is in. */
-import { laneClosed } from "@reyn/journal";
+import { laneClosed, stepCompleted, type Usage } from "@reyn/journal";
 import { defineProjection, entryAt } from "@reyn/snapshot";
 import { z } from "zod";
 import { SkillError } from "./errors.ts";
@@ -23,6 +23,10 @@ const skillRun = z.object({
 	input: z.unknown().optional(),
 	/** The id of the model that it was begun with; absent: unknown. */
 	model: z.string().optional(),
+	/** The lane of the call that it runs in, if it is a child. */
+	parent: z.string().optional(),
+	/** What the model calls of a child cost, since the call around it tells that. Absent: it has none. */
+	cost: z.object({ calls: z.int(), inputTokens: z.int(), outputTokens: z.int() }).optional(),
 	/** The phase it is in; absent before the first. */
 	phase: z.string().optional(),
 	/** How often each phase was entered. */
@@ -30,8 +34,18 @@ const skillRun = z.object({
 	/** The output of the last finished phase, and the next phase that it named. */
 	last: z.object({ output: z.unknown().optional(), next: z.string().optional() }).optional(),
 	status: z.enum(["running", "paused", "completed", "discarded"]),
-	/** The seq and the content of `skill_run_discarded`, until the run's lane is closed: its notice is still to be delivered. */
-	ended: z.object({ seq: z.int(), reason: z.string(), tell: z.string().optional() }).optional(),
+	/**
+	 * The seq and the content of `skill_run_discarded`, until the run's lane is closed: its notice is still to be delivered. Of a child
+	 * until the lane around its call is: the call may still ask.
+	 */
+	ended: z
+		.object({
+			seq: z.int(),
+			reason: z.string(),
+			by: z.enum(["person", "parent"]).optional(),
+			tell: z.string().optional(),
+		})
+		.optional(),
 });
 
 const skillRunsState = z.record(z.string(), skillRun);
@@ -43,15 +57,16 @@ export type SkillRuns = z.infer<typeof skillRunsState>;
 /** Every skill run of a session and the phase it is in. */
 export const skillRuns = defineProjection<SkillRuns>({
 	name: "skills",
-	version: 4,
+	version: 5,
 	schema: skillRunsState,
 	init: () => ({}),
 	handle: (on) => [
-		on(skillRunStarted, (state, { run, skill, input, model }, { seq }) => ({
+		on(skillRunStarted, (state, { run, skill, input, model, parent }, { seq }) => ({
 			...state,
 			[run]: {
 				...{ skill, started: seq, since: seq, input, visits: {}, status: "running" as const },
 				...(model === undefined ? {} : { model }),
+				...(parent === undefined ? {} : { parent }),
 			},
 		})),
 		on(phaseEntered, (state, { run, phase, visit }, { seq }) =>
@@ -70,17 +85,27 @@ export const skillRuns = defineProjection<SkillRuns>({
 			})),
 		),
 		on(skillRunCompleted, (state, { run }) => withRun(state, run, (before) => ({ ...before, status: "completed" }))),
-		on(skillRunDiscarded, (state, { run, reason, tell }, { seq }) =>
+		on(skillRunDiscarded, (state, { run, reason, by, tell }, { seq }) =>
 			withRun(state, run, (before) => ({
 				...before,
 				status: "discarded",
-				ended: { seq, reason, ...(tell === undefined ? {} : { tell }) },
+				ended: { seq, reason, ...(by === undefined ? {} : { by }), ...(tell === undefined ? {} : { tell }) },
 			})),
 		),
+		on(stepCompleted, (state, { kind, lane, usage, adopts }) => {
+			const [, id = ""] =
+				kind === "model" && usage && adopts === undefined ? (/\/skill\/([^/]+)\//.exec(lane) ?? []) : [];
+			const run = entryAt(state, id);
+			if (!usage || !run?.parent || !lane.startsWith(`${runLane(id, run.parent)}/`)) return state;
+			return withRun(state, id, (before) => ({ ...before, cost: withUsage(before.cost, usage) }));
+		}),
 		on(laneClosed, (state, { lane }) => {
 			const run = lane.slice(runLane("").length);
-			if (lane !== runLane(run) || !entryAt(state, run)?.ended) return state;
-			return withRun(state, run, ({ ended: _told, ...before }) => before);
+			if (lane === runLane(run) && entryAt(state, run)?.ended)
+				return withRun(state, run, ({ ended: _told, ...before }) => before);
+			return childrenBelow(state, lane)
+				.filter(([, child]) => !isLive(child))
+				.reduce((next, [id]) => withRun(next, id, asOver), state);
 		}),
 		on(skillRunPaused, (state, { run }) => withRun(state, run, (before) => ({ ...before, status: "paused" }))),
 		on(skillRunResumed, (state, { run }) => withRun(state, run, (before) => ({ ...before, status: "running" }))),
@@ -100,19 +125,43 @@ export function inFlightRuns(runs: SkillRuns): readonly (readonly [id: string, r
 		.sort(([, a], [, b]) => a.started - b.started);
 }
 
-/** The run of an id that is in flight. @throws SkillError `SKILL_UNKNOWN_RUN`, naming the runs in flight */
+/** The run of an id that is in flight, and no child. @throws SkillError `SKILL_UNKNOWN_RUN`, naming such runs */
 export function findRun(runs: SkillRuns, id: string): SkillRun {
 	const run = entryAt(runs, id);
-	if (run && isLive(run)) return run;
-	const live = inFlightRuns(runs).map(([name]) => name);
+	if (run && isLive(run) && run.parent === undefined) return run;
+	const live = inFlightRuns(runs).flatMap(([name, { parent }]) => (parent === undefined ? [name] : []));
+	const [kind, work] = run?.parent?.split("/") ?? [];
+	const why =
+		run && isLive(run)
+			? `skill run "${id}" goes on and ends with ${kind} ${work}, and is not in flight by itself`
+			: `no skill run "${id}" is in flight`;
 	throw new SkillError(
 		"SKILL_UNKNOWN_RUN",
-		`no skill run "${id}" is in flight; ${live.length > 0 ? `these are: ${live.join(", ")}` : "none is"}`,
+		`${why}; ${live.length > 0 ? `these are: ${live.join(", ")}` : "none is"}`,
 		{ run: id, inFlight: live },
 	);
 }
 
-const isLive = ({ status }: SkillRun): boolean => status === "running" || status === "paused";
+/** The children whose calls are in a lane or below it, oldest first. */
+export const childrenBelow = (runs: SkillRuns, lane: string): readonly (readonly [id: string, run: SkillRun])[] =>
+	Object.entries(runs)
+		.filter(([, { parent }]) => parent !== undefined && `${parent}/`.startsWith(`${lane}/`))
+		.sort(([, a], [, b]) => a.started - b.started);
+
+export const isLive = ({ status }: Pick<SkillRun, "status">): boolean => status === "running" || status === "paused";
+
+/** A child of whose outcome nobody asks any more: that it was, and how it ended. */
+const asOver = ({ skill, started, since, parent, cost, status }: SkillRun): SkillRun => ({
+	...{ skill, started, since, status, visits: {} },
+	...(parent === undefined ? {} : { parent }),
+	...(cost && { cost }),
+});
+
+const withUsage = (cost: SkillRun["cost"], { inputTokens, outputTokens }: Usage): SkillRun["cost"] => ({
+	calls: (cost?.calls ?? 0) + 1,
+	inputTokens: (cost?.inputTokens ?? 0) + inputTokens,
+	outputTokens: (cost?.outputTokens ?? 0) + outputTokens,
+});
 
 function withRun(state: SkillRuns, id: string, change: (run: SkillRun) => SkillRun): SkillRuns {
 	const run = entryAt(state, id);

@@ -1,12 +1,15 @@
 /** The projection of skill runs. */
+import { laneClosed, stepCompleted } from "@reyn/journal";
 import { View } from "@reyn/snapshot";
 import type { Draft } from "@reyn/wal";
 import { describe, expect, test } from "vitest";
 import {
+	childrenBelow,
 	findRun,
 	inFlightRuns,
 	phaseCompleted,
 	phaseEntered,
+	runLane,
 	type SkillRuns,
 	skillRunCompleted,
 	skillRunDiscarded,
@@ -34,6 +37,54 @@ function fold(...drafts: readonly Draft[]): SkillRuns {
 		)
 		.get(skillRuns);
 }
+
+describe("a child", () => {
+	const parent = "plan/p1/a/0/abc:0";
+	const begun = skillRunStarted({ run: "c9", skill: "report", input: { to: "bob" }, parent });
+	const over = [
+		phaseEntered({ run: "c9", phase: "write", visit: 1 }),
+		phaseCompleted({ run: "c9", phase: "write", visit: 1, output: "written" }),
+		skillRunCompleted({ run: "c9" }),
+	];
+	const asked = (lane: string): Draft =>
+		stepCompleted({
+			...{ lane, fp: "f", occ: 0, kind: "model", name: "m", purity: "llm", after: 0, result: "said" },
+			usage: { inputTokens: 5, outputTokens: 2 },
+		});
+
+	test("is found below the lanes around its call, and nowhere else", () => {
+		const runs = fold(begun, started());
+		const found = (lane: string) => childrenBelow(runs, lane).map(([id]) => id);
+		for (const lane of ["plan", "plan/p1", "plan/p1/a", "plan/p1/a/0", parent]) expect(found(lane)).toEqual(["c9"]);
+		for (const lane of ["plan/p", "plan/p1/a/01", `${parent}/skill/c9`, "skill/r1", "plan/p12"])
+			expect(found(lane)).toEqual([]);
+	});
+
+	test("knows what its own models cost", () => {
+		const lane = runLane("c9", parent);
+		const runs = fold(
+			begun,
+			asked(`${lane}/write/1`),
+			asked("plan/p1/a/0"),
+			asked(`${lane}/write/1`),
+			asked("skill/c9/write/1"),
+		);
+		expect(runs.c9?.cost).toEqual({ calls: 2, inputTokens: 10, outputTokens: 4 });
+	});
+
+	test("that is over keeps what its call may ask for until the lane around that is closed, and then that it was", () => {
+		const kept = fold(begun, ...over, laneClosed({ lane: runLane("c9", parent) }), laneClosed({ lane: "plan/p1/b/0" }));
+		expect(kept.c9).toMatchObject({ status: "completed", last: { output: "written" } });
+		const gone = fold(begun, ...over, laneClosed({ lane: "plan/p1/a/0" }));
+		expect(gone.c9).toEqual({ skill: "report", started: 1, since: 3, parent, status: "completed", visits: {} });
+	});
+
+	test("says who has ended it, and why", () => {
+		const runs = fold(begun, skillRunDiscarded({ run: "c9", reason: "no ink", by: "parent" }));
+		expect(runs.c9?.ended).toEqual({ seq: 2, reason: "no ink", by: "parent" });
+		expect(() => findRun(fold(begun), "c9")).toThrow(/^skill run "c9" goes on and ends with plan p1/);
+	});
+});
 
 describe("a run", () => {
 	test("that starts knows its skill, its input and where it began", () => {

@@ -117,6 +117,8 @@ const TEMPLATE = `# What holds for this directory; "reyn config print" shows all
 #   on_limit: refuse        # or extend, auto_extend_times times, where nobody can be asked
 # plan_resume:
 #   default: retry_pending  # or discard
+#   child_purity:           # of skills that steps have started: adopt goes on with them, cancel runs them anew
+#     world: cancel
 # in_doubt:
 #   default: ask          # ask or skip; retry is said in your own
 #   per_tool:

@@ -93,6 +93,7 @@ function deniedIn({
 	models,
 	prices,
 	in_doubt: { default: inDoubt, per_tool: perTool = {} } = {},
+	plan_resume: { child_purity: childPurity = {} } = {},
 	scripts,
 	files,
 	events,
@@ -113,6 +114,12 @@ function deniedIn({
 		return {
 			path: inDoubt === "retry" ? ["in_doubt", "default"] : ["in_doubt", "per_tool", again as string],
 			why: "a file that lies in a directory has nothing made again, as it may come from a stranger: it can say skip or ask. retry is said in your own configuration (reyn config path)",
+		};
+	const anew = (["side_effect", "external"] as const).find((purity) => childPurity[purity] === "cancel");
+	if (anew !== undefined)
+		return {
+			path: ["plan_resume", "child_purity", anew],
+			why: "a file that lies in a directory has no effect made again, as it may come from a stranger: of these it can say adopt. cancel is said in your own configuration (reyn config path)",
 		};
 	if (scripts?.isolate === false)
 		return {

@@ -14,7 +14,7 @@ import { type Config, defaults } from "./schema.ts";
 export function runtimeOptionsOf({
 	model_policy: policy = {},
 	plan = {},
-	plan_resume: { default: planResume } = {},
+	plan_resume: { default: planResume, child_purity: childPurity } = {},
 	limits = {},
 	skill_resume: skills,
 	in_doubt: inDoubt = {},
@@ -27,6 +27,7 @@ export function runtimeOptionsOf({
 	| "onLimit"
 	| "modelPolicy"
 	| "planResume"
+	| "childPurity"
 	| "skillResume"
 	| "inDoubt"
 	| "isolate"
@@ -55,7 +56,13 @@ export function runtimeOptionsOf({
 		}),
 		...(skills && { skillResume: { default: skills.default ?? "retry", per_skill: skills.per_skill ?? {} } }),
 		inDoubt: said({ default: inDoubt.default, tools: inDoubt.per_tool }),
-		...said({ planResume, isolate: scripts.isolate, images: files.images, turnRounds: limits.turn_rounds }),
+		...said({
+			planResume,
+			childPurity,
+			isolate: scripts.isolate,
+			images: files.images,
+			turnRounds: limits.turn_rounds,
+		}),
 		trail: said({
 			keepDays: events.keep_days,
 			maxBytes: events.max_mb === undefined ? undefined : events.max_mb * 1_000_000,

@@ -1,7 +1,7 @@
 /** What a configuration may say. Each key has its help here, its default where there is one, and one place in the code that it reaches. */
 import { dollarsSchema } from "@reyn/journal/internal";
 import { permissionModes } from "@reyn/runtime";
-import { skillResumeSchema } from "@reyn/skill-resume";
+import { childPuritySchema, skillResumeSchema } from "@reyn/skill-resume";
 import { z } from "zod";
 
 const count = (most: number) => z.int().positive().max(most);
@@ -24,7 +24,7 @@ const price = z
 	.describe("what the provider says that it costs; what a model without a price costs is unknown");
 
 /** What tools do, and the names of tools. */
-const actions = ["*", "read", "list", "search", "write", "edit", "remove", "run", "fetch"] as const;
+const actions = ["*", "read", "list", "search", "write", "edit", "remove", "run", "fetch", "skill"] as const;
 
 /** What the tool `shell` does is named as in each question about it. */
 const action = z.enum(actions, {
@@ -42,13 +42,13 @@ const rule = z
 			.min(1)
 			.max(500)
 			.describe(
-				"paths below the directory, such as src/**; of run, the words that a command begins with; of fetch, hosts",
+				"paths below the directory, such as src/**; of run, the words that a command begins with; of fetch, hosts; of skill, their names",
 			),
 		agent: z.string().min(1).max(200),
 	})
 	.partial()
 	.describe(
-		"one of allow, ask and deny names what is done: read (list and search too), write (edit and remove too), run (a command), fetch (a page), or a tool",
+		"one of allow, ask and deny names what is done: read (list and search too), write (edit and remove too), run (a command), fetch (a page), skill (one that a step of a plan starts), or a tool",
 	)
 	.refine(
 		({ allow, ask, deny }) => [allow, ask, deny].filter((each) => each !== undefined).length === 1,
@@ -136,6 +136,9 @@ export const configSchema = shape(
 					.describe(
 						"retry_pending: it goes on, and finished steps are not paid again; discard: it is given up, and you are asked to ask again",
 					),
+				child_purity: childPuritySchema.describe(
+					"what becomes of a skill that a step has started, by what that does (pure, world, side_effect, external, llm): cancel ends it and runs it anew, adopt goes on with it; pure ones are cancelled, others adopted",
+				),
 			},
 			"what becomes of a plan whose process ended, when work goes on",
 		),

@@ -90,7 +90,7 @@ function PlanCard({ of: { plan, goal, status, why, finished, failed, size, token
 	);
 }
 
-function SkillCard({ of: { run, skill, phase, status } }: { readonly of: SkillRun }) {
+function SkillCard({ of: { run, skill, phase, status, parent } }: { readonly of: SkillRun }) {
 	return (
 		<article class="work">
 			<h3>
@@ -98,11 +98,12 @@ function SkillCard({ of: { run, skill, phase, status } }: { readonly of: SkillRu
 			</h3>
 			<p class="quiet">
 				<Text of={phase === undefined ? run : `${run}, at ${phase}`} />
+				{parent && <Text of={`, of step ${parent.step} of ${parent.kind} ${parent.id}`} />}
 			</p>
 			{status !== "running" && (
 				<GoOn verb="skill resume" given={{ run }} name="Go on" label={`Go on with skill run ${run}`} />
 			)}
-			<Confirmed verb="skill discard" name="Discard" given={{ run }} what={`skill run ${run}`} />
+			{!parent && <Confirmed verb="skill discard" name="Discard" given={{ run }} what={`skill run ${run}`} />}
 		</article>
 	);
 }

@@ -32,6 +32,11 @@ export function Steps({ plan, of }: { readonly plan: string; readonly of: readon
 								...(step.atLeast === undefined ? [] : [`at least ${counted(step.atLeast, "token")} so far`]),
 							].join(" · ")}
 						</p>
+						{step.children?.map(({ run, skill, status }) => (
+							<p class="quiet" key={run}>
+								<Text of={`skill ${skill}, ${run}`} /> <span class={pillOf(status)}>{status}</span>
+							</p>
+						))}
 						{step.beginning !== undefined && (
 							<p class="quiet">
 								<Text of={step.beginning} />

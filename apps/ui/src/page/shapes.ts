@@ -146,6 +146,8 @@ export interface SkillRun {
 	readonly skill: string;
 	readonly phase?: string;
 	readonly status: string;
+	/** The step of a plan that it is a child of, and goes on with. */
+	readonly parent?: { readonly kind: string; readonly id: string; readonly step: string };
 }
 
 /** All that is unfinished. */
@@ -228,6 +230,8 @@ export interface PlanSteps {
 		readonly atLeast?: number;
 		/** What those of `again` took. Absent: of one it is unknown. */
 		readonly againTokens?: number;
+		/** The skill runs that it has called. */
+		readonly children?: readonly { readonly run: string; readonly skill: string; readonly status: string }[];
 	}[];
 }
 

@@ -174,7 +174,8 @@ async function openWork(runtime: Runtime, begun: object, inFlight: Restored): Pr
 		const { turns, plans, runs } = inFlight;
 		for (const each of turns) open.addTurn(each.turn, each.scope);
 		for (const { plan, status } of plans) if (status === "running") open.add(plan);
-		for (const { run, status } of runs) if (status === "running") open.add(run);
+		// A child ends with its plan.
+		for (const { run, status, parent } of runs) if (status === "running" && !parent) open.add(run);
 	}
 	return open;
 }

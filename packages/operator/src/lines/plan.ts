@@ -27,7 +27,16 @@ export function outcomeText({ status, why }: { readonly status: string; readonly
 const costText = (cost: Plan["cost"]): string =>
 	cost.usd === "0" && cost.unknown === 0 ? "" : `, ${cost.usd === "0" ? "price unknown" : costInWords(cost)}`;
 
-export function stepLine(step: Step): string {
+/** A step, and below it its children. */
+export const stepLines = (step: Step): readonly string[] => [
+	stepLine(step),
+	...(step.children ?? []).map(({ run, skill, status, attempt, tokens }) => {
+		const of = attempt === step.attempt ? "" : `, of try ${attempt + 1}`;
+		return `    ${run}  skill ${oneLine(skill, 60)}  ${status}${of}  ${tokensText(tokens)}`;
+	}),
+];
+
+function stepLine(step: Step): string {
 	const { id, description, needs, again, status, attempt, reason, beginning, againTokens, took } = step;
 	const isBegun = status !== "pending" || attempt > 0;
 	const found = reason ?? beginning;

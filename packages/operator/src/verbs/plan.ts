@@ -1,9 +1,9 @@
 /** `plan list | show | pause | resume | retry | amend | discard`: plans, in flight and over. */
 import { planAborted, planAmended, planPaused } from "@reyn/plan";
-import type { PlanEntry, Runtime, StepOfPlan } from "@reyn/runtime";
+import type { PlanEntry, Runtime, StepOfPlan, StepWithChildren } from "@reyn/runtime";
 import { z } from "zod";
 import { OperatorError } from "../errors.ts";
-import { contextLine, planLines, stepLine, tokensText } from "../lines/plan.ts";
+import { contextLine, planLines, stepLines, tokensText } from "../lines/plan.ts";
 import { flag, option, type Param, word } from "../param.ts";
 import { list, planShape, planStepShape, proposedStepShape, resumePreviewShape, seq, texts } from "../shapes.ts";
 import { oneLine } from "../text.ts";
@@ -53,15 +53,29 @@ export const planShow = readVerb({
 	},
 	lines({ steps, found, ...plan }, _say, { step }) {
 		const named = steps.find(({ id }) => id === step);
-		if (named && found !== undefined) return [stepLine(named), contextLine(named), "", ...found.split("\n")];
+		if (named && found !== undefined) return [...stepLines(named), contextLine(named), "", ...found.split("\n")];
 		const lost = "its steps are lost: the file that had them is gone or changed";
-		return [...planLines([plan], `, ${tokensText(plan.tokens)}`), ...(steps.length > 0 ? steps.map(stepLine) : [lost])];
+		return [
+			...planLines([plan], `, ${spentOn(plan, steps)}`),
+			...(steps.length > 0 ? steps.flatMap(stepLines) : [lost]),
+		];
 	},
 });
 
+/** What the last tries of its steps have used, those that failed too. */
+function spentOn({ tokens }: Pick<PlanEntry, "tokens">, steps: readonly z.infer<typeof planStepShape>[]): string {
+	if (steps.length === 0) return `at least ${tokensText(tokens)}`;
+	const isAll = steps.every(
+		({ status, attempt, tokens }) => attempt === 0 && (tokens !== undefined || status === "pending"),
+	);
+	const known = steps.reduce((sum, { tokens, atLeast }) => sum + (tokens ?? atLeast ?? 0), 0);
+	return `${isAll ? "" : "at least "}${tokensText(known)}`;
+}
+
 /** A step without the whole of what it has found, which is a text of any size. */
-function stepOf(step: StepOfPlan, all: readonly StepOfPlan[]): z.infer<typeof planStepShape> {
-	const { id, description, needs, again, status, attempt, beginning, model, max_tokens, context } = step;
+function stepOf(step: StepWithChildren, all: readonly StepOfPlan[]): z.infer<typeof planStepShape> {
+	const { id, description, needs, again, attempt, beginning, model, max_tokens, context, children } = step;
+	const status = step.isInterrupted ? "interrupted_with_child" : step.status;
 	const tokens = tokensOf(step);
 	const againTokens = sumOf(all.filter((each) => again.includes(each.id)).map(tokensOf));
 	return {
@@ -75,6 +89,7 @@ function stepOf(step: StepOfPlan, all: readonly StepOfPlan[]): z.infer<typeof pl
 		...(againTokens !== undefined && { againTokens }),
 		...(step.atLeast !== undefined && { atLeast: step.atLeast }),
 		...("took" in step && step.took !== undefined && { took: step.took }),
+		...(children.length > 0 && { children: [...children] }),
 	};
 }
 

@@ -24,7 +24,12 @@ export const skillsOf = ({ runs }: Pick<Restored, "runs">): readonly z.infer<typ
 	runs.map(({ phase, ...each }) => ({ ...each, ...(phase !== undefined && { phase }) }));
 
 export const skillLines = (all: readonly z.infer<typeof skillRunShape>[]): readonly string[] =>
-	all.map(({ run, skill, status, phase = "" }) => `${run}  ${skill}  ${status}  ${phase}`.trimEnd());
+	all.map(({ run, skill, status, phase = "", parent }) =>
+		[
+			`${run}  ${skill}  ${status}  ${phase}`.trimEnd(),
+			...(parent ? [`of step ${parent.step} of ${parent.kind} ${parent.id}`] : []),
+		].join("  "),
+	);
 
 export const skillRun = workVerb({
 	name: "skill run",

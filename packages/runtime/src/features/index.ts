@@ -21,6 +21,7 @@ import { type ScriptHost, scriptFeature } from "./script/index.ts";
 import type { ScriptOptions } from "./script/scripts.ts";
 import { type SkillFeatureOptions, skillFeature } from "./skill/index.ts";
 import type { SkillHost } from "./skill/skill-host.ts";
+import { skillToolName } from "./skill/skill-tool.ts";
 
 export interface BuiltIn {
 	readonly question: Feature<QuestionHost>;
@@ -45,17 +46,23 @@ export interface BuiltInOptions
 	readonly permissions?: PermissionOptions | undefined;
 	readonly skills?: SkillFeatureOptions["skills"];
 	readonly skillResume?: SkillFeatureOptions["resume"];
+	readonly childPurity?: SkillFeatureOptions["childPurity"];
 }
 
-export function builtIn({ skills, skillResume, permissions, ...options }: BuiltInOptions): BuiltIn {
+export function builtIn({ skills, skillResume, childPurity, permissions, ...options }: BuiltInOptions): BuiltIn {
 	const question = questionFeature(options);
 	const permission = permissionFeature(permissions);
 	const budget = budgetFeature(options);
 	const conversation = conversationFeature({ ...options, mendings: options.plans?.invalidRetries });
 	const plan = planFeature(options);
-	const skill = skillFeature({ skills, resume: skillResume });
+	const skill = skillFeature({ skills, resume: skillResume, childPurity });
 	const script = scriptFeature(options);
-	const files = filesFeature(options, [PLAN_TOOL, ASK_USER]);
+	// What a skill does is recorded by itself.
+	const files = filesFeature(options, [
+		PLAN_TOOL,
+		ASK_USER,
+		...(skills ?? []).flatMap((each) => skillToolName(each) ?? []),
+	]);
 	const config = configFeature();
 	return {
 		...{ question, permission, budget, conversation, plan, skill, script, files, config },

@@ -5,6 +5,7 @@ import type { Coverage, Moved, Timeline, UndoRules } from "@reyn/timetravel";
 import type { AnyRecordKind, BlobStore, Clock, Draft, Ids, Scope, Seq, Timers, Wal, WalRecord } from "@reyn/wal";
 import type { Audited } from "./audit.ts";
 import type { DiskSpace } from "./disk-space.ts";
+import type { ModelCost } from "./meter.ts";
 import type { TellContext, Told } from "./pump.ts";
 import type { AnyService, Served, Service } from "./services.ts";
 import type { Session } from "./session.ts";
@@ -97,6 +98,13 @@ export interface FeatureHost {
 	readonly services?: readonly Served[];
 	/** Sets a `running` or `ending` piece going from wherever it stands. If it is under way, nothing happens. Never throws. */
 	goOn?(session: Session, piece: Piece): void;
+	/**
+	 * Ends the work that it has running as children of calls in this lane and below, since what is around them has ended. It appends the
+	 * records of that before it returns.
+	 */
+	endBelow?(session: Session, lane: string, reason: string): void;
+	/** What the model calls of such work cost so far, what is over included. */
+	costBelow?(session: Session, lane: string): ModelCost;
 	/** Tools that the feature offers to a model; made for each frame, so that they may close over it. */
 	tools?(frame: Frame): readonly Tool[];
 	/** Called before a move is written, which waits for it. If it throws, nothing is written, and nothing moves. */
@@ -163,6 +171,10 @@ export interface Kernel {
 	emit<Event extends { readonly type: string }>(event: Event): void;
 	/** Sets a `running` piece of any feature going, unless it is under way: for a piece that a gate has held. */
 	goOn(piece: Pick<Piece, "kind" | "id">): void;
+	/** Ends what features have running below a lane whose end was just recorded, in the same turn of the event loop. */
+	endBelow(session: Session, lane: string, reason: string): void;
+	/** What model calls of such work cost, of all features. */
+	costBelow(session: Session, lane: string): ModelCost;
 	/** A piece of any feature as it is now. */
 	find(which: Pick<Piece, "kind" | "id">): Piece | undefined;
 	/** Resolves when `onEvent` has got the events of all records that are durable now. */

@@ -39,7 +39,7 @@ import { DiskSpace } from "./disk-space.ts";
 import { RuntimeError } from "./errors.ts";
 import type { KernelEvent, ModelChanged } from "./events.ts";
 import type { Agent, Feature, FeatureHost, Frame, Kernel, Piece } from "./feature.ts";
-import { Meter, type MeterReading } from "./meter.ts";
+import { Meter, type MeterReading, type ModelCost, sumOf } from "./meter.ts";
 import { Pump, type Subscription, type Tell, type Told } from "./pump.ts";
 import { asNotQuiet, rebuild } from "./rewind.ts";
 import type { Service } from "./services.ts";
@@ -315,6 +315,14 @@ export class OpenKernel implements Kernel {
 
 	goOn(which: Pick<Piece, "kind" | "id">): void {
 		this.#goOnWith((piece) => isSame(piece, which));
+	}
+
+	endBelow(session: Session, lane: string, reason: string): void {
+		for (const host of this.#hosts.values()) host.endBelow?.(session, lane, reason);
+	}
+
+	costBelow(session: Session, lane: string): ModelCost {
+		return sumOf([...this.#hosts.values()].flatMap((host) => host.costBelow?.(session, lane) ?? []));
 	}
 
 	#goOnWith(isMeant: (piece: Piece) => boolean): void {

@@ -48,3 +48,21 @@ export class Meter {
 		};
 	}
 }
+
+/** What model calls cost. */
+export interface ModelCost {
+	readonly calls: number;
+	readonly inputTokens: number;
+	readonly outputTokens: number;
+}
+
+/** What several cost together. */
+export const sumOf = (costs: readonly ModelCost[]): ModelCost =>
+	costs.reduce(
+		(sum, { calls, inputTokens, outputTokens }) => ({
+			calls: sum.calls + calls,
+			inputTokens: sum.inputTokens + inputTokens,
+			outputTokens: sum.outputTokens + outputTokens,
+		}),
+		{ calls: 0, inputTokens: 0, outputTokens: 0 },
+	);

@@ -33,6 +33,9 @@ export const plansIn = (view: View): readonly Piece[] =>
 		};
 	});
 
+/** The piece of a plan that is there. */
+export const planPiece = (view: View, plan: string): Piece => plansIn(view).find(({ id }) => id === plan) as Piece;
+
 function statusOf(run: PlanRun): Piece["status"] {
 	if (isInFlight(run)) return run.status === "paused" ? "paused" : "running";
 	return run.ended ? "ending" : "over";

@@ -45,7 +45,7 @@ import type { Session, SessionScope } from "../../kernel/session.ts";
 import { RESULTS } from "../../kernel/store.ts";
 import type { PlanEvent } from "./events.ts";
 import { PLANS } from "./kept.ts";
-import { PLAN, planWork } from "./pieces.ts";
+import { PLAN, planPiece, planWork } from "./pieces.ts";
 import { type ProposalOptions, refusalBy, startQuestion } from "./proposal.ts";
 import { chainOf } from "./tell.ts";
 
@@ -159,7 +159,7 @@ export class PlanHost implements FeatureHost {
 	/** The `plan` tool. The id of the plan is given, so that a turn which is cut and calls the tool again starts no second plan. */
 	#toolFor(session: Session, turn: Piece, model: string | undefined): Tool {
 		const plan = `p${turn.id}`;
-		const names = this.#kernel.agent(session.scope).tools.map(({ name }) => name);
+		const names = this.#stepTools(session, turn, model).map(({ name }) => name);
 		return {
 			...planTool(names, this.#classes),
 			purity: "side_effect",
@@ -199,6 +199,11 @@ export class PlanHost implements FeatureHost {
 			// Its process died, or a person had to be asked first: the log knows.
 			reconcile: async () => (runOf(session, plan) ? { kind: "done", result: started(plan) } : { kind: "not_done" }),
 		};
+	}
+
+	/** The tools that steps may use: the agent's own, and what features offer to steps. */
+	#stepTools(session: Session, piece: Piece, model: string | undefined): readonly Tool[] {
+		return this.#kernel.tools({ session, piece, for: "step", ...(model !== undefined && { model }) });
 	}
 
 	/** Asks a person about the same steps once in a turn. @returns what the model is told @throws JournalError `CALL_WAITING` */
@@ -340,7 +345,9 @@ export class PlanHost implements FeatureHost {
 		if (again.length > 0) {
 			// It may have been given up meanwhile.
 			findKept(runs(), plan);
-			await session.log.append(planStepsReset({ plan, steps: [...again], by: "person" }), scope).durable;
+			const { durable } = session.log.append(planStepsReset({ plan, steps: [...again], by: "person" }), scope);
+			for (const step of again) this.#kernel.endBelow(session, `${planLane(plan)}/${step}`, "its step runs again");
+			await durable;
 		} else if (findPlan(runs(), plan).status === "paused")
 			await session.log.append(planResumed({ plan, by: "person" }), scope).durable;
 		this.#own.add(plan);
@@ -377,7 +384,8 @@ export class PlanHost implements FeatureHost {
 
 	#amended(session: Session, plan: string, made: Decomposition, amendment: PlanAmendment): Decomposition {
 		const run = findPlan(session.view.get(planRuns), plan);
-		const names = this.#kernel.agent(session.scope).tools.map(({ name }) => name);
+		const piece = planPiece(session.view, plan);
+		const names = this.#stepTools(session, piece, run.model).map(({ name }) => name);
 		return amended(run, made, amendment, names, this.#classes);
 	}
 
@@ -407,7 +415,12 @@ export class PlanHost implements FeatureHost {
 	async #run(session: Session, plan: string, how: "new" | "again", signal: AbortSignal): Promise<Went> {
 		const current = (): PlanRun => runOf(session, plan) as PlanRun;
 		const keep: Keep = (write) => this.#kernel.space.keep(`plan ${plan}`, "end", write, signal);
-		if (current().ended) return sayEnd(session, endOf(session, plan), this.#messages, keep);
+		const { ended } = current();
+		if (ended) {
+			// A crash may have cut the ends of its children, too.
+			const giveUp = (): void => this.#endBelow(session, plan, ended.reason);
+			return sayEnd(session, { ...endOf(session, plan), giveUp }, this.#messages, keep);
+		}
 		if (this.#resume === "discard" && !this.#own.has(plan) && !this.#isAnswered(session, plan)) {
 			const reason = "its process ended, and plan_resume says discard";
 			return this.#giveUp(session, plan, reason, discarded(plan, reason), keep);
@@ -421,7 +434,8 @@ export class PlanHost implements FeatureHost {
 		const done = costOf(current());
 		this.#kernel.saved(done.calls, done.tokens);
 		const { goal, steps } = read.decomposition;
-		const { model, tools } = this.#kernel.agentFor(session.scope, fromOf(plan), current().model);
+		const { model } = this.#kernel.agentFor(session.scope, fromOf(plan), current().model);
+		const tools = this.#stepTools(session, planPiece(session.view, plan), model.id);
 		// The start is an event of its record; a resumed run has no record, so it is told here.
 		if (how === "again")
 			this.#emit({
@@ -443,6 +457,10 @@ export class PlanHost implements FeatureHost {
 			run: current,
 			steps: () => this.#stepsOf(current().decomposition, plan),
 			atLimit: (limit) => this.#atLimit(session, limit, signal),
+			children: {
+				cost: (lane) => this.#kernel.costBelow(session, lane),
+				end: (lane, reason) => this.#kernel.endBelow(session, lane, reason),
+			},
 			progress: (progress) => {
 				const { status } = progress.change;
 				if (status === "resumed" || status === "retrying")
@@ -472,8 +490,15 @@ export class PlanHost implements FeatureHost {
 		who: { by?: "person" } = {},
 	): Promise<Went> {
 		const aborted = planAborted({ plan, reason, ...who, ...(this.#isAnswered(session, plan) ? {} : { tell: text }) });
-		const giveUp = (): void => void session.log.append(aborted, planScope(session, plan));
+		const giveUp = (): void => {
+			session.log.append(aborted, planScope(session, plan));
+			this.#endBelow(session, plan, reason);
+		};
 		return sayEnd(session, { ...endOf(session, plan), giveUp }, this.#messages, keep);
+	}
+
+	#endBelow(session: Session, plan: string, reason: string): void {
+		this.#kernel.endBelow(session, planLane(plan), `plan ${plan} was discarded: ${reason}`);
 	}
 
 	/** Is the answer of its last step in the conversation, though the plan may not be recorded as completed yet? */

@@ -45,8 +45,9 @@ export class QuestionHost implements FeatureHost, Asker {
 		this.#options = options;
 	}
 
+	/** Offers `ask_user` to turns; steps of plans do not get it. */
 	tools(frame: Frame): readonly Tool[] {
-		return this.#options.askUser ? [askUser(frame, this)] : [];
+		return this.#options.askUser && frame.for === "turn" ? [askUser(frame, this)] : [];
 	}
 
 	/** What people are asked, oldest first. What asks and is over wants to know no more. */

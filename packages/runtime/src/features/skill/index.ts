@@ -1,5 +1,6 @@
 /** Skills: work in phases that goes on where a killed process stopped. */
 import {
+	type ChildPurity,
 	type Skill,
 	type SkillResume,
 	skillRecords,
@@ -20,9 +21,15 @@ import { tellSkill } from "./tell.ts";
 export interface SkillFeatureOptions {
 	readonly skills?: readonly Skill[] | undefined;
 	readonly resume?: SkillResume | undefined;
+	/** What becomes of a child that a process left open, by the purity of its skill: see `decideChild` of `@reyn/skill-resume`. */
+	readonly childPurity?: ChildPurity | undefined;
 }
 
-export const skillFeature = ({ skills = [], resume }: SkillFeatureOptions = {}): Feature<SkillHost> => ({
+export const skillFeature = ({
+	skills = [],
+	resume,
+	childPurity = {},
+}: SkillFeatureOptions = {}): Feature<SkillHost> => ({
 	name: "skill",
 	records: { code: skillRecords },
 	projections: [skillRuns],
@@ -39,5 +46,5 @@ export const skillFeature = ({ skills = [], resume }: SkillFeatureOptions = {}):
 		before ? { becomes: "running" } : { becomes: "waiting", draft: skillRunPaused({ run: id }) },
 	tell: tellSkill,
 	audit: auditSkill,
-	start: (kernel) => new SkillHost(kernel, { skills, resume: resume ?? skillResumeSchema.parse({}) }),
+	start: (kernel) => new SkillHost(kernel, { skills, resume: resume ?? skillResumeSchema.parse({}), childPurity }),
 });

@@ -1,7 +1,8 @@
 /** Hosts skill runs: starts, resumes and discards them. */
-import { journal, spillText } from "@reyn/journal";
+import { journal, spillText, type Tool } from "@reyn/journal";
 import {
 	analyze,
+	type ChildPurity,
 	decide,
 	findRun,
 	runLane,
@@ -18,26 +19,43 @@ import {
 import { entryAt } from "@reyn/snapshot";
 import { isReynError, type Scope } from "@reyn/wal";
 import { atOnce, type End, type Keep, sayEnd, shownWhenOver, stopReason, type Went } from "../../kernel/background.ts";
-import type { FeatureHost, Kernel, Piece } from "../../kernel/feature.ts";
+import type { FeatureHost, Frame, Kernel, Piece } from "../../kernel/feature.ts";
+import type { ModelCost } from "../../kernel/meter.ts";
 import { type BackgroundMessages, backgroundMessages, type From } from "../../kernel/services.ts";
 import type { Session } from "../../kernel/session.ts";
+import { Children } from "./children.ts";
 import type { SkillEvent } from "./events.ts";
-import { SKILL, skillWork } from "./pieces.ts";
+import { runText, SKILL, skillWork } from "./pieces.ts";
 
 export interface SkillOptions {
 	readonly skills: readonly Skill[];
 	readonly resume: SkillResume;
+	readonly childPurity: ChildPurity;
 }
 
 export class SkillHost implements FeatureHost {
 	readonly #kernel: Kernel;
 	readonly #options: SkillOptions;
 	readonly #messages: BackgroundMessages;
+	readonly #children: Children;
 
 	constructor(kernel: Kernel, options: SkillOptions) {
 		this.#kernel = kernel;
 		this.#options = options;
 		this.#messages = kernel.get(backgroundMessages);
+		this.#children = new Children(kernel, { ...options, run: (...child) => this.#runChild(...child) });
+	}
+
+	costBelow(session: Session, lane: string): ModelCost {
+		return this.#children.costBelow(session, lane);
+	}
+
+	tools(frame: Frame): readonly Tool[] {
+		return this.#children.tools(frame);
+	}
+
+	endBelow(session: Session, lane: string, reason: string): void {
+		this.#children.endBelow(session, lane, reason);
 	}
 
 	/**
@@ -103,29 +121,50 @@ export class SkillHost implements FeatureHost {
 	}
 
 	async #run(session: Session, id: string, signal: AbortSignal, keep: Keep): Promise<Went> {
-		const current = (): SkillRun => runOf(session, id) as SkillRun;
-		const skill = this.#find(current().skill);
-		const decision = decide(analyze(id, current(), skill.start, session.view.get(journal)), this.#options.resume);
+		const { skill, current, decision, ports } = this.#ready(session, id, signal, keep);
 		if (decision.kind === "discard") return this.#giveUp(session, id, decision.reason, keep);
-		const using = this.#kernel.using(session, signal);
 		await runSkill(id, skill, runScope(session, id), {
-			...using,
+			...ports,
 			whenInDoubt: () => decision.whenInDoubt,
-			model: this.#kernel.agentFor(session.scope, fromOf(id), current().model).model,
-			run: current,
-			journal: () => session.view.get(journal),
 			deliver: async (output) => {
-				const text = typeof output === "string" ? output : JSON.stringify(output);
-				const spill = () => spillText(text, using.results);
+				const text = runText(output);
+				const spill = () => spillText(text, ports.results);
 				const spilled = await this.#kernel.space.keep(`skill run ${id}`, "result", spill, signal);
 				const said = await keep(() => this.#messages.record(session, fromOf(id), current().since, text, spilled));
 				await said?.durable;
 			},
-			onBoundary: async (kind, title, at) => {
-				await keep(() => session.checkpoint(kind, title, at));
-			},
 		});
 		return { outcome: "completed" };
+	}
+
+	/** Runs a child to its end: its call gives the output to the model that has asked for it, and nothing is said. */
+	async #runChild(session: Session, id: string, scope: Scope, signal: AbortSignal) {
+		const keep: Keep = (write) => this.#kernel.space.keep(`skill run ${id}`, "end", write, signal);
+		const { skill, decision, ports } = this.#ready(session, id, signal, keep);
+		if (decision.kind === "discard") return { discarded: decision.reason };
+		const output = await runSkill(id, skill, scope, {
+			...ports,
+			whenInDoubt: () => decision.whenInDoubt,
+			deliver: async () => {},
+		});
+		return { output };
+	}
+
+	/** What it takes to go on with a run from where it stands. */
+	#ready(session: Session, id: string, signal: AbortSignal, keep: Keep) {
+		const current = (): SkillRun => runOf(session, id) as SkillRun;
+		const skill = this.#find(current().skill);
+		const ports = {
+			...this.#kernel.using(session, signal),
+			model: this.#kernel.agentFor(session.scope, fromOf(id), current().model).model,
+			run: current,
+			journal: () => session.view.get(journal),
+			onBoundary: async (kind: "phase", title: string, at: Scope) => {
+				await keep(() => session.checkpoint(kind, title, at));
+			},
+		};
+		const decision = decide(analyze(id, current(), skill.start, session.view.get(journal)), this.#options.resume);
+		return { skill, current, decision, ports };
 	}
 
 	/** Records that a run is given up, and the notice to deliver; no notice if its output was delivered already. */

@@ -1,13 +1,20 @@
 /** Derives events from the records of skill runs. */
-import { skillRunCompleted, skillRunDiscarded } from "@reyn/skill-resume";
+import { skillRunCompleted, skillRunDiscarded, skillRuns } from "@reyn/skill-resume";
+import { entryAt } from "@reyn/snapshot";
 import type { WalRecord } from "@reyn/wal";
+import type { TellContext } from "../../kernel/pump.ts";
 import { sessionOf } from "../../kernel/sessions.ts";
 import type { SkillEvent } from "./events.ts";
+import { parentStep } from "./pieces.ts";
 
-export function tellSkill(record: WalRecord): readonly SkillEvent[] {
+export async function tellSkill(record: WalRecord, context: TellContext): Promise<readonly SkillEvent[]> {
 	const scope = sessionOf(record.scope);
-	if (skillRunCompleted.is(record)) return [{ type: "skill_end", scope, run: record.data.run, outcome: "completed" }];
-	if (!skillRunDiscarded.is(record)) return [];
-	const { run, reason } = record.data;
-	return [{ type: "skill_end", scope, run, outcome: "discarded", reason }];
+	const isDiscarded = skillRunDiscarded.is(record);
+	if (!isDiscarded && !skillRunCompleted.is(record)) return [];
+	const { run } = record.data;
+	const { parent } = entryAt((await context.before()).get(skillRuns), run) ?? {};
+	const end = { type: "skill_end", scope, run, ...(parent !== undefined && { parent: parentStep(parent) }) } as const;
+	return [
+		isDiscarded ? { ...end, outcome: "discarded", reason: record.data.reason } : { ...end, outcome: "completed" },
+	];
 }
