@@ -187,7 +187,7 @@ function summaryOf({
 	const snapped =
 		snappedFrom === undefined
 			? []
-			: [`seq ${snappedFrom} lies inside a tool cycle; the checkpoint before it is ${target}`];
+			: [`seq ${snappedFrom} lies inside a tool cycle; just before its calls is ${target}`];
 	return [
 		...snapped,
 		`${mode}: ${meaningOf(mode).says}`,

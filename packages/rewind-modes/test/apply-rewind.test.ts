@@ -62,13 +62,13 @@ describe("a rewind that was previewed", () => {
 		expect(await chat.records()).toEqual(before);
 	});
 
-	test("goes to the checkpoint that the preview named, where the target was inside a tool cycle", async () => {
+	test("goes to the moment that the preview named, where the target was inside a tool cycle", async () => {
 		await using chat = await Chat.open();
 		chat.write(prompt("a"));
-		const checkpoint = await chat.checkpoint();
-		const [, inside] = chat.write(prompt("b"), call("c"), result("d"));
-		expect(await chat.rewind(inside as number, "both")).toMatchObject({ kind: "reset", target: checkpoint });
-		expect(await chat.told()).toBe("a");
+		await chat.checkpoint();
+		const [before, inside] = chat.write(prompt("b"), call("c"), result("d"));
+		expect(await chat.rewind(inside as number, "both")).toMatchObject({ kind: "reset", target: before });
+		expect(await chat.told()).toBe("a b");
 	});
 
 	test("writes nothing when the work will not stop", async () => {

@@ -104,16 +104,14 @@ describe("a preview", () => {
 });
 
 describe("a target inside a tool cycle", () => {
-	test.each(rewindModes)("becomes the checkpoint before it, and the preview says so: %s", async (mode) => {
+	test.each(rewindModes)("becomes the moment just before its calls, and the preview says so: %s", async (mode) => {
 		await using chat = await Chat.open();
 		chat.write(prompt("a"), reply("b"));
-		const checkpoint = await chat.checkpoint();
-		const [, , inside] = chat.write(prompt("c"), call("d"), call("e"), result("d"), result("e"));
+		await chat.checkpoint();
+		const [before, , inside] = chat.write(prompt("c"), call("d"), call("e"), result("d"), result("e"));
 		const preview = await chat.preview(inside as number, mode);
-		expect(preview).toMatchObject({ target: checkpoint, snappedFrom: inside, affected: { conversation: 1, code: 4 } });
-		expect(preview.summary[0]).toBe(
-			`seq ${inside} lies inside a tool cycle; the checkpoint before it is ${checkpoint}`,
-		);
+		expect(preview).toMatchObject({ target: before, snappedFrom: inside, affected: { conversation: 0, code: 4 } });
+		expect(preview.summary[0]).toBe(`seq ${inside} lies inside a tool cycle; just before its calls is ${before}`);
 	});
 
 	test("is left alone when the cycle is over", async () => {

@@ -51,7 +51,7 @@ export interface Checkout {
 	/** The seq of the reset that was written; the tip for `none`. */
 	readonly seq: Seq;
 	readonly target: Seq;
-	/** The seq that was asked for, if it lies inside a tool cycle: the target is then the checkpoint before it. */
+	/** The seq that was asked for, if it lies inside a tool cycle: the target is then just before its calls. */
 	readonly snappedFrom?: Seq;
 }
 

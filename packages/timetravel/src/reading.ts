@@ -1,7 +1,7 @@
 /** Reads the history at any moment: states on every line, records, checkpoints, branches and labels. Writes nothing. */
 import { type AnyProjection, kindsOf, type Path, restore, type Sources, type View } from "@reyn/snapshot";
 import { type Scope, type Seq, type Wal, type WalRecord, within } from "@reyn/wal";
-import { pathIn, withRanges } from "./branch-index.ts";
+import { goneOf, pathIn, withRanges } from "./branch-index.ts";
 import { diffViews, type StateDiff } from "./diff.ts";
 import { type HypotheticalHistory, hypothetical } from "./hypothetical.ts";
 import { Lineage, type Reset } from "./lineage.ts";
@@ -59,7 +59,7 @@ export class Reading {
 		this.#from = { ...from, projections };
 		this.#foldsFacts = this.folded.some(isOutside);
 		const resets = timelineIndex.retained.flatMap((record) => (reset.is(record) ? [resetOf(record)] : []));
-		this.#lineage = new Lineage(resets, from.wal.tip, { isMeta });
+		this.#lineage = new Lineage(resets, from.wal.tip, { isMeta, gone: () => goneOf(retained.index) });
 	}
 
 	get lineage(): Lineage {
