@@ -61,7 +61,7 @@ describe("a preview", () => {
 			sessions: ["alice/main"],
 			runs: ["p1"],
 		});
-		expect((await chat.preview(target as number, "both")).touches.sessions).toEqual(["alice/side", "alice/main"]);
+		expect((await chat.preview(target as number, "both")).touches?.sessions).toEqual(["alice/side", "alice/main"]);
 	});
 
 	test("of one session counts that session", async () => {
@@ -73,7 +73,7 @@ describe("a preview", () => {
 			dropped: { conversation: 1, code: 2, other: 0, all: 3 },
 			touches: { sessions: ["alice/main"], runs: ["p1"] },
 		});
-		expect((await chat.preview(target as number, "both", side)).dropped.all).toBe(2);
+		expect((await chat.preview(target as number, "both", side)).dropped?.all).toBe(2);
 	});
 
 	test("says in words what it would do", async () => {
@@ -99,7 +99,7 @@ describe("a preview", () => {
 	test("of genesis takes everything", async () => {
 		await using chat = await Chat.open();
 		chat.write(prompt("a"), reply("b"), call("c"), result("d"));
-		expect((await chat.preview(0, "both")).dropped.all).toBe(4);
+		expect((await chat.preview(0, "both")).dropped?.all).toBe(4);
 	});
 });
 

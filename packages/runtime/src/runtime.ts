@@ -719,8 +719,13 @@ export class Runtime implements AsyncDisposable {
 		);
 	}
 
-	/** Goes to any seq: an undo on the current line of history, a switch of branches elsewhere. Records outside the scope stay. */
+	/**
+	 * Goes to any seq: an undo on the current line of history, a switch of branches elsewhere. Records outside the scope stay.
+	 *
+	 * @throws TimetravelError as `Timeline.checkout` does, and `TIMETRAVEL_COVERAGE`
+	 */
 	async checkout(seq: Seq, actor: string, scope: Scope = {}, { expect }: Confirmed = {}): Promise<Checkout> {
+		await this.timeline.assertKnown(scope);
 		return this.#kernel.move(() =>
 			this.timeline.checkout(seq, { actor, scope, ...(expect === undefined ? {} : { expect }) }),
 		);

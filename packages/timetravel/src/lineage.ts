@@ -116,6 +116,26 @@ export class Lineage {
 		return Math.max(0, ...resets) || undefined;
 	}
 
+	/**
+	 * Whether a reset to `target` would have seqs up to `through` no longer count (`leaves`), count again (`returns`), or count as now
+	 * though they are beyond the target (`stays`): in any class, records or not.
+	 */
+	changes(
+		{ target, scope, drop }: Omit<Reset, "seq">,
+		through: Seq,
+	): Readonly<Record<"leaves" | "returns" | "stays", boolean>> {
+		const now = this.#current.classesIn(scope, drop);
+		const then = this.#pathsTo(target)
+			.classesIn(scope, drop)
+			.map((edges) => upTo(edges, target));
+		const isAll = drop === undefined && within({}, scope);
+		return {
+			leaves: now.some((edges, i) => exceeds(edges, then[i] as Edges, through)),
+			returns: then.some((edges, i) => exceeds(edges, now[i] as Edges, through)),
+			stays: !isAll && exceeds(this.#current.inAny({}), Float64Array.of(0, target), through),
+		};
+	}
+
 	/** The tree that a picker draws, in log order; `main` comes first. */
 	branches(): readonly Branch[] {
 		return branchTree(this.resets, this.tip);
@@ -230,6 +250,14 @@ class Paths {
 	classes(scopes: readonly Scope[], kinds: readonly string[]): Edges[] {
 		const groups = new Set(kinds.map((kind) => this.groups.ofKind(kind)).filter((group) => group >= OTHER));
 		return [...new Set(scopes.flatMap((scope) => [...groups].map((group) => this.#walk(scope, group))))];
+	}
+
+	/** The paths of the classes that a reset of this scope and drop covers, always in the same order. */
+	classesIn(scope: Scope, drop?: readonly string[]): readonly Edges[] {
+		const kinds = drop
+			? [...new Set(drop.map((kind) => this.groups.ofKind(kind)))].filter((kind) => kind >= OTHER)
+			: this.groups.kinds;
+		return this.groups.scopesIn(scope).flatMap((each) => kinds.map((kind) => this.#walk(each, kind)));
 	}
 
 	/** The seqs that are ancestors in every class in the scope. */
@@ -400,6 +428,18 @@ function walk(resets: readonly Reset[], to: Seq): Edges {
 	return Float64Array.from(edges.reverse());
 }
 
+/** Is a seq up to `through` in the first set, and not in the second? */
+function exceeds(edges: Edges, others: Edges, through: Seq): boolean {
+	for (let i = 0; i < edges.length; i += 2) {
+		const first = (edges[i] as number) + 1;
+		const last = Math.min(edges[i + 1] as number, through);
+		if (first > last) return false;
+		const before = countBefore(others, first);
+		if (before % 2 === 0 || (others[before] as number) < last) return true;
+	}
+	return false;
+}
+
 /** The seqs that are in at least so many of the sets. */
 function overlay(sets: readonly Edges[], atLeast: number): Edges {
 	const [only] = sets;
@@ -419,6 +459,9 @@ function overlay(sets: readonly Edges[], atLeast: number): Edges {
 	}
 	return Float64Array.from(edges);
 }
+
+const upTo = (edges: Edges, seq: Seq): Edges =>
+	Float64Array.from(rangesOf(edges, seq).flatMap(({ after, through }) => [after, through]));
 
 function rangesOf(edges: Edges, tip: Seq): readonly SeqRange[] {
 	const ranges: SeqRange[] = [];

@@ -219,6 +219,24 @@ describe("what stays", () => {
 		expect(await house.told()).toBe("a x b c d");
 	});
 
+	test("what there is in place of an undo names no branch that is gone", async () => {
+		await using house = await House.open();
+		await told(house, ["a"]);
+		const { seq } = await house.timeline.checkout(0);
+		await told(house, ["b", "c", "d"]);
+		await house.timeline.gc(keeping(1));
+		await expect(house.timeline.undo()).rejects.toMatchObject({
+			code: "NOTHING_TO_UNDO",
+			message: expect.not.stringContaining("main"),
+			detail: { branches: [`b${seq}`] },
+		});
+		expect([seq - 1, house.wal.tip, house.wal.tip + 1].map((each) => house.timeline.has(each))).toEqual([
+			false,
+			true,
+			false,
+		]);
+	});
+
 	test("what a part had no records of before it mixes nothing: it goes wherever it is asked to", async () => {
 		await using house = await House.open();
 		const [a = 0] = await told(house, ["a"]);

@@ -654,3 +654,44 @@ test("a checkpoint of a state that a rewind has left is refused: it would be sto
 	await house.mark("in time");
 	expect(await house.told()).toBe("one");
 });
+
+describe("what is to move", () => {
+	test("is a list of kinds in a scope that somebody has; all else is refused, and nothing is written", async () => {
+		await using house = await House.open();
+		const a = house.say("a");
+		house.do("b", plan);
+		house.say("c", side);
+		const before = await house.records();
+		const wrong = [
+			{ drop: "said" },
+			{ drop: [1] },
+			{ scope: { session: 7 } },
+			{ scope: { room: "x" } },
+			{ scope: null },
+		];
+		for (const part of wrong as unknown as CheckoutOptions[])
+			for (const go of ["preview", "checkout", "rewindTo"] as const)
+				await expect(house.timeline[go](a, part)).rejects.toMatchObject({ code: "TIMETRAVEL_COVERAGE" });
+		for (const scope of [
+			{ agent: "nobody" },
+			{ ...main, session: "none" },
+			{ ...main, run: "p2" },
+			{ ...side, run: "p1" },
+		])
+			await expect(house.timeline.assertKnown(scope)).rejects.toMatchObject({ code: "TIMETRAVEL_COVERAGE" });
+		for (const scope of [{}, alice, main, side, plan]) await house.timeline.assertKnown(scope);
+		expect(await house.records()).toEqual(before);
+	});
+
+	test("is known of who lost all records to a collection", async () => {
+		await using house = await House.open();
+		house.do("b", plan);
+		for (const each of ["a", "b", "c"]) {
+			house.say(each, bob);
+			await house.mark(each, { scope: bob });
+		}
+		await house.timeline.gc({ keepDays: 0, keepCheckpoints: 1, now: Number.MAX_SAFE_INTEGER });
+		for (const scope of [alice, main, plan, bob]) await house.timeline.assertKnown(scope);
+		await expect(house.timeline.assertKnown(side)).rejects.toMatchObject({ code: "TIMETRAVEL_COVERAGE" });
+	});
+});
