@@ -198,6 +198,8 @@ async function modes(stage: Stage): Promise<void> {
 	for (const mode of rewindModes) {
 		const preview = await stage.read((runtime) => runtime.previewRewind(target, mode));
 		const { affected, dropped } = preview;
+		// Nothing of a demo was taken away.
+		if (!affected || !dropped) throw new Error("a demo has all its records");
 		stage.say(
 			`  ${mode.padEnd(18)} ${affected.all} records beyond #${target}: drops ${dropped.conversation} of conversation, ${dropped.code} of agent state, ${dropped.other} other`,
 		);

@@ -14,10 +14,14 @@ export interface HistoryEntry {
 	readonly active: boolean;
 	/** The labels of this moment. Absent: none. */
 	readonly labels?: readonly string[];
+	/** It was taken away by a collection, so one cannot go there any more. */
+	readonly gone?: true;
 }
 
 export interface History {
 	readonly tip: number;
+	/** The first record that is left; of moments before it those alone can be gone to that are kept. */
+	readonly retainedFrom: number;
 	readonly entries: readonly HistoryEntry[];
 	readonly branches: readonly {
 		readonly id: number;
@@ -28,6 +32,8 @@ export interface History {
 		readonly active: boolean;
 		/** The labels of moments on it. Absent: none. */
 		readonly labels?: readonly string[];
+		/** Its end was taken away by a collection. */
+		readonly gone?: true;
 	}[];
 }
 
@@ -45,11 +51,21 @@ export async function readHistory(runtime: Runtime, window: HistoryWindow = {}):
 	const nameOf = (id: number | undefined): string | undefined => branches.find((branch) => branch.id === id)?.name;
 	return {
 		tip: wal.tip,
-		entries: entries.map((entry) => ({ ...entry, ...named(labelled.get(entry.seq)) })),
+		retainedFrom: timeline.retainedFrom,
+		entries: entries.map((entry) => ({ ...entry, ...named(labelled.get(entry.seq)), ...goneAt(entry.seq, timeline) })),
 		branches: branches.map(({ id, name, parent, forkedAt, last, active }) => {
 			const above = nameOf(parent);
 			const own = [...labelled.values()].flat().filter((each) => branchAt(branches, each.seq) === name);
-			return { id, name, ...(above === undefined ? {} : { parent: above }), forkedAt, last, active, ...named(own) };
+			return {
+				id,
+				name,
+				...(above === undefined ? {} : { parent: above }),
+				forkedAt,
+				last,
+				active,
+				...named(own),
+				...goneAt(last, timeline),
+			};
 		}),
 	};
 }
@@ -103,6 +119,8 @@ function moveIn(record: WalRecord, { lineage }: Timeline, branchOf: (seq: Seq) =
 
 const branchAt = (branches: readonly Branch[], seq: Seq): string =>
 	branches.findLast(({ first }) => first <= seq)?.name ?? "main";
+
+const goneAt = (seq: Seq, timeline: Timeline): { readonly gone?: true } => (timeline.has(seq) ? {} : { gone: true });
 
 const named = (found: readonly Label[] = []): { readonly labels?: readonly string[] } =>
 	found.length > 0 ? { labels: found.map(({ name }) => name) } : {};

@@ -57,7 +57,7 @@ function whatOf(record: WalRecord): string | undefined {
 		const { target, mode, actor, counts } = record.data;
 		// A rewind counts what was confirmed; a checkout does not.
 		if (!counts) return `the checkout of #${target} by ${actor}`;
-		return `the rewind to #${target} (${mode}) by ${actor}, ${counts.dropped ?? counts.all} records`;
+		return `the rewind to #${target} (${mode}) by ${actor}, ${counts.dropped ?? counts.all ?? "an unknown number of"} records`;
 	}
 	if (label.is(record)) {
 		const { name, target, gone, actor } = record.data;

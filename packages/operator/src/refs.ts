@@ -45,6 +45,7 @@ export async function parseRef(text: string, { timeline, wal }: Runtime): Promis
 	if (label) return label.seq;
 	const names = timeline
 		.branches()
+		.filter(({ last }) => timeline.has(last))
 		.map(({ name }) => name)
 		.concat(labels.map(({ name }) => name))
 		.join(", ");

@@ -24,9 +24,10 @@ export const rewindPreview = z.object({
 	tip: seq,
 	scope,
 	files: z.literal(true).exactOptional(),
-	affected: counts,
-	dropped: counts,
-	touches: z.object({ sessions: texts, runs: texts }),
+	/** These three: absent is unknown, since a collection took records away. */
+	affected: counts.exactOptional(),
+	dropped: counts.exactOptional(),
+	touches: z.object({ sessions: texts, runs: texts }).exactOptional(),
 	summary: texts,
 });
 
@@ -34,13 +35,15 @@ export const rewindResult = z.object({
 	kind: z.enum(["reset", "note", "none"]),
 	seq,
 	target: seq,
-	affected: counts,
-	dropped: counts,
+	affected: counts.exactOptional(),
+	dropped: counts.exactOptional(),
 });
 
 const extent = z.object({
-	records: seq,
-	turns: seq,
+	/** Absent: unknown, since a collection took records away; `messages` is then counted from the kept states. */
+	records: seq.exactOptional(),
+	turns: seq.exactOptional(),
+	messages: seq.exactOptional(),
 	sessions: texts,
 	plans: texts,
 	runs: texts,
@@ -67,6 +70,8 @@ export const blastRadiusShape = z.object({
 
 export const historyShape = z.object({
 	tip: seq,
+	/** The first record that is left; of moments before it those alone can be gone to that are not `gone`. */
+	retainedFrom: seq,
 	entries: list(
 		z.object({
 			seq,
@@ -76,6 +81,7 @@ export const historyShape = z.object({
 			branch: z.string(),
 			active: z.boolean(),
 			labels: texts.exactOptional(),
+			gone: z.literal(true).exactOptional(),
 		}),
 	),
 	branches: list(
@@ -87,6 +93,7 @@ export const historyShape = z.object({
 			last: seq,
 			active: z.boolean(),
 			labels: texts.exactOptional(),
+			gone: z.literal(true).exactOptional(),
 		}),
 	),
 });

@@ -5,7 +5,14 @@ import type { Appender, Scope, Seq } from "@reyn/wal";
 import { RewindError } from "./errors.ts";
 import type { Facets } from "./facets.ts";
 import { dropOf, meaningOf } from "./modes.ts";
-import { assertPreviewed, assertRewindPreview, type Counts, countsAt, type RewindPreview } from "./preview-rewind.ts";
+import {
+	assertPreviewed,
+	assertRewindPreview,
+	type Counts,
+	countsAt,
+	none,
+	type RewindPreview,
+} from "./preview-rewind.ts";
 import { rewindNote } from "./records.ts";
 
 export interface ApplyOptions {
@@ -26,10 +33,10 @@ export interface RewindResult {
 	/** The seq of what was written; the tip of the preview for `none`. */
 	readonly seq: Seq;
 	readonly target: Seq;
-	/** The records beyond the target: those that were previewed, and progress of work since. */
-	readonly affected: Counts;
-	/** The records among them that were taken back. */
-	readonly dropped: Counts;
+	/** The records beyond the target: those that were previewed, and progress of work since. Absent: unknown, since `gc` took some away. */
+	readonly affected?: Counts;
+	/** The records among them that were taken back. Absent: unknown. */
+	readonly dropped?: Counts;
 }
 
 /**
@@ -54,9 +61,9 @@ export async function applyRewind(
 		const isNone = mode === "cancel" || preview.kind === "none";
 		const written = isNone ? undefined : await write(timeline, facets, preview, options);
 		const through = written ? written.seq - 1 : timeline.lineage.tip;
-		const { affected, dropped } = await countsAt(through, timeline, facets, preview);
-		if (written) return { ...written, target, affected, dropped };
-		return { kind: "none", seq: tip, target, affected, dropped: none };
+		const { touches: _, ...counts } = await countsAt(through, timeline, facets, preview);
+		if (written) return { ...written, target, ...counts };
+		return { kind: "none", seq: tip, target, ...counts, dropped: none };
 	} catch (error) {
 		throw asStale(error);
 	}
@@ -86,20 +93,21 @@ async function write(
 		actor,
 		expect: tip,
 		// The confirmed numbers: there is no time to count again in the moment in which the reset is written.
-		counts: { ...preview.affected, dropped: preview.dropped.all },
+		counts: { ...preview.affected, ...(preview.dropped && { dropped: preview.dropped.all }) },
 		...(drop ? { drop } : {}),
 		...(preview.files && along ? { along } : {}),
 	});
 	return { kind: "reset", seq };
 }
 
-const none: Counts = { conversation: 0, code: 0, other: 0, all: 0 };
-
 export function asStale(error: unknown): unknown {
 	const { code, message, detail } = error as { code?: unknown; message: string; detail?: Record<string, unknown> };
 	return code === "TIMETRAVEL_STALE" ? new RewindError("REWIND_STALE", message, detail, { cause: error }) : error;
 }
 
-function noteText(target: Seq, { conversation, code }: Counts): string {
-	return `Since seq ${target} there were ${conversation} messages and ${code} steps and tool results. They were tried and are kept; go on from the situation at seq ${target}.`;
+function noteText(target: Seq, affected: Counts | undefined): string {
+	const what = affected
+		? `there were ${affected.conversation} messages and ${affected.code} steps and tool results`
+		: "there were messages, steps and tool results; how many is not known any more";
+	return `Since seq ${target} ${what}. They were tried and are kept; go on from the situation at seq ${target}.`;
 }

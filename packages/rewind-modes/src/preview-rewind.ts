@@ -22,12 +22,12 @@ export interface RewindPreview {
 	readonly scope: Scope;
 	/** Files that tools have changed are to go along. Absent: they stay. */
 	readonly files?: true;
-	/** The active records beyond the target, whatever the mode; without facts, which no mode takes back. */
-	readonly affected: Counts;
-	/** The records among them that this mode takes back. */
-	readonly dropped: Counts;
-	/** The sessions and runs that have a record in the interval. */
-	readonly touches: { readonly sessions: readonly string[]; readonly runs: readonly string[] };
+	/** The active records beyond the target, whatever the mode; without facts, which no mode takes back. Absent: unknown, since `gc` took some away. */
+	readonly affected?: Counts;
+	/** The records among them that this mode takes back. Absent: unknown. */
+	readonly dropped?: Counts;
+	/** The sessions and runs that have a record in the interval. Absent: unknown. */
+	readonly touches?: { readonly sessions: readonly string[]; readonly runs: readonly string[] };
 	/** For people: one line each. */
 	readonly summary: readonly string[];
 }
@@ -43,9 +43,9 @@ export interface Counts {
  * Says what a rewind would do. The target is a seq and inclusive; a rewind stays on the current line of history.
  *
  * @param files are files that tools have changed to go along, where the mode takes anything back? `along` of `applyRewind` says how
- * @throws RewindError `REWIND_MODE`; TimetravelError `TIMETRAVEL_OUT_OF_RANGE`, `TIMETRAVEL_NOT_ACTIVE`
+ * @throws RewindError `REWIND_MODE`; TimetravelError `TIMETRAVEL_OUT_OF_RANGE`, `TIMETRAVEL_NOT_ACTIVE`, `TIMETRAVEL_COVERAGE`
  */
-export function previewRewind(
+export async function previewRewind(
 	timeline: Timeline,
 	facets: Facets,
 	seq: Seq,
@@ -53,6 +53,7 @@ export function previewRewind(
 	scope: Scope = {},
 	files = false,
 ): Promise<RewindPreview> {
+	await timeline.assertKnown(scope);
 	return previewAsOf(timeline.lineage.tip, timeline, facets, { seq, mode, scope, files });
 }
 
@@ -112,8 +113,10 @@ export async function countsAt(
 	facets: Facets,
 	{ mode, target, scope }: Pick<RewindPreview, "mode" | "target" | "scope">,
 ): Promise<Pick<RewindPreview, "affected" | "dropped" | "touches">> {
+	const { drops } = meaningOf(mode);
+	if (timeline.lacks(target, scope, through)) return drops.length === 0 ? { dropped: none } : {};
 	const { affected, sessions, runs } = await interval(timeline, facets, target, scope, through);
-	return { affected, dropped: only(affected, meaningOf(mode).drops), touches: { sessions, runs } };
+	return { affected, dropped: only(affected, drops), touches: { sessions, runs } };
 }
 
 /** @param tip no reset may have come since */
@@ -144,6 +147,8 @@ async function previewAsOf(
 	};
 	return { ...preview, summary: summaryOf(preview) };
 }
+
+export const none: Counts = { conversation: 0, code: 0, other: 0, all: 0 };
 
 const asJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
 
@@ -193,22 +198,29 @@ function summaryOf({
 	const snapped =
 		snappedFrom === undefined
 			? []
-			: [`seq ${snappedFrom} lies inside a tool cycle; the checkpoint before it is ${target}`];
+			: [`seq ${snappedFrom} lies inside a tool cycle; just before its calls is ${target}`];
 	return [
 		...snapped,
 		`${mode}: ${meaningOf(mode).says}`,
-		`after #${target}: ${counted(affected.all, "record")} (${affected.conversation} of conversation, ${affected.code} of agent state, ${affected.other} other); ${leftBehind(dropped.all)}`,
-		`touches ${namedOf(touches.sessions, "session")} and ${namedOf(touches.runs, "run")}`,
+		`after #${target}: ${affectedText(affected)}; ${leftBehind(dropped)}`,
+		...(touches ? [`touches ${namedOf(touches.sessions, "session")} and ${namedOf(touches.runs, "run")}`] : []),
 		files
 			? "files in your workspace go back too, where tools have changed them"
 			: "files in your workspace are not touched",
 	];
 }
 
-const leftBehind = (count: number): string =>
-	count === 0
-		? "all stay"
-		: `${count} ${count === 1 ? "is" : "are"} left behind, and undo brings ${count === 1 ? "it" : "them"} back`;
+const affectedText = (affected: Counts | undefined): string =>
+	affected
+		? `${counted(affected.all, "record")} (${affected.conversation} of conversation, ${affected.code} of agent state, ${affected.other} other)`
+		: "an unknown number of records, since gc took some of them away";
+
+function leftBehind(dropped: Counts | undefined): string {
+	if (!dropped) return "what of them goes back is left behind, and undo brings it back";
+	const { all: count } = dropped;
+	if (count === 0) return "all stay";
+	return `${count} ${count === 1 ? "is" : "are"} left behind, and undo brings ${count === 1 ? "it" : "them"} back`;
+}
 
 const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`;
 

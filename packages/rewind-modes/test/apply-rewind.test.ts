@@ -31,7 +31,7 @@ describe("a rewind that was previewed", () => {
 		// Originals are never edited.
 		expect(all.slice(0, before.length)).toEqual(before);
 		const [written, ...more] = all.slice(before.length);
-		const counts = { ...preview.affected, dropped: preview.dropped.all };
+		const counts = { ...preview.affected, dropped: preview.dropped?.all };
 		expect(written).toMatchObject({ seq: done.seq, kind: reset.kind, scope: {} });
 		expect(written?.data).toEqual({ target, mode, actor: "carol", counts, ...(drop && { drop }) });
 		expect(more.map(({ kind }) => kind)).toEqual([resetSettled.kind]);
@@ -62,13 +62,13 @@ describe("a rewind that was previewed", () => {
 		expect(await chat.records()).toEqual(before);
 	});
 
-	test("goes to the checkpoint that the preview named, where the target was inside a tool cycle", async () => {
+	test("goes to the moment that the preview named, where the target was inside a tool cycle", async () => {
 		await using chat = await Chat.open();
 		chat.write(prompt("a"));
-		const checkpoint = await chat.checkpoint();
-		const [, inside] = chat.write(prompt("b"), call("c"), result("d"));
-		expect(await chat.rewind(inside as number, "both")).toMatchObject({ kind: "reset", target: checkpoint });
-		expect(await chat.told()).toBe("a");
+		await chat.checkpoint();
+		const [before, inside] = chat.write(prompt("b"), call("c"), result("d"));
+		expect(await chat.rewind(inside as number, "both")).toMatchObject({ kind: "reset", target: before });
+		expect(await chat.told()).toBe("a b");
 	});
 
 	test("writes nothing when the work will not stop", async () => {
@@ -211,11 +211,13 @@ describe("work that goes on after the preview", () => {
 		const { tip } = chat.wal;
 		const done = await chat.apply(preview);
 		const more = { conversation: 1, code: 2, other: 0, all: 3 };
-		expect(done.affected).toEqual(sum(preview.affected, more));
+		expect(done.affected).toEqual(sum(preview.affected as Counts, more));
 		const { drops } = meanings[mode];
 		const goes = (facet: "conversation" | "code") => (drops.includes(facet) ? more[facet] : 0);
 		const [conversation, code] = [goes("conversation"), goes("code")];
-		expect(done.dropped).toEqual(sum(preview.dropped, { conversation, code, other: 0, all: conversation + code }));
+		expect(done.dropped).toEqual(
+			sum(preview.dropped as Counts, { conversation, code, other: 0, all: conversation + code }),
+		);
 		expect(done.kind).toBe(mode === "cancel" ? "none" : mode === "summarize" ? "note" : "reset");
 		expect(done.seq).toBe(mode === "cancel" ? preview.tip : tip + 1);
 	});

@@ -2,9 +2,11 @@
 import { defineProjection, memorySnapshots } from "@reyn/snapshot";
 import { openTimeline, type Timeline, timetravelRecords } from "@reyn/timetravel";
 import {
+	type BlobStore,
 	type Draft,
 	defineRecord,
 	type LogEngine,
+	memoryBlobs,
 	memoryEngine,
 	openWal,
 	type Scope,
@@ -77,6 +79,8 @@ const { inCycle: _, ...uncut } = calls;
 
 export interface ChatOptions {
 	readonly engine?: LogEngine;
+	/** What outlives `gc`. */
+	readonly kept?: BlobStore;
 	/** Is a cut inside a tool cycle to be avoided? Default: true. */
 	readonly cycles?: boolean;
 	/** Kinds that begin something. Default: not said. */
@@ -97,12 +101,14 @@ export class Chat implements AsyncDisposable {
 	}
 
 	static async open(options: ChatOptions = {}): Promise<Chat> {
-		const { engine = memoryEngine(), cycles = true, begins, quiesce = async () => {} } = options;
+		const { engine = memoryEngine(), kept = memoryBlobs(), cycles = true, begins, quiesce = async () => {} } = options;
 		const records = [...Object.values(kinds), ...rewindRecords, ...timetravelRecords];
-		const chat = new Chat(await openWal(engine, { records }), engine, options);
+		const chat = new Chat(await openWal(engine, { records }), engine, { ...options, kept });
 		chat.timeline = await openTimeline({
 			wal: chat.wal,
 			snapshots: memorySnapshots(),
+			kept,
+			keptScopes: () => [{}, main, side],
 			projections: [story, cycles ? calls : uncut],
 			...(begins && { begins }),
 		});
@@ -154,7 +160,7 @@ export class Chat implements AsyncDisposable {
 	}
 
 	/** Every record there is, byte for byte. */
-	records(after: Seq = 0): Promise<WalRecord[]> {
+	records(after: Seq = this.wal.first - 1): Promise<WalRecord[]> {
 		return collect(this.wal.read({ after }));
 	}
 }

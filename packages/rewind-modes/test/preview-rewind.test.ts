@@ -61,7 +61,7 @@ describe("a preview", () => {
 			sessions: ["alice/main"],
 			runs: ["p1"],
 		});
-		expect((await chat.preview(target as number, "both")).touches.sessions).toEqual(["alice/side", "alice/main"]);
+		expect((await chat.preview(target as number, "both")).touches?.sessions).toEqual(["alice/side", "alice/main"]);
 	});
 
 	test("of one session counts that session", async () => {
@@ -73,7 +73,7 @@ describe("a preview", () => {
 			dropped: { conversation: 1, code: 2, other: 0, all: 3 },
 			touches: { sessions: ["alice/main"], runs: ["p1"] },
 		});
-		expect((await chat.preview(target as number, "both", side)).dropped.all).toBe(2);
+		expect((await chat.preview(target as number, "both", side)).dropped?.all).toBe(2);
 	});
 
 	test("says in words what it would do", async () => {
@@ -99,21 +99,19 @@ describe("a preview", () => {
 	test("of genesis takes everything", async () => {
 		await using chat = await Chat.open();
 		chat.write(prompt("a"), reply("b"), call("c"), result("d"));
-		expect((await chat.preview(0, "both")).dropped.all).toBe(4);
+		expect((await chat.preview(0, "both")).dropped?.all).toBe(4);
 	});
 });
 
 describe("a target inside a tool cycle", () => {
-	test.each(rewindModes)("becomes the checkpoint before it, and the preview says so: %s", async (mode) => {
+	test.each(rewindModes)("becomes the moment just before its calls, and the preview says so: %s", async (mode) => {
 		await using chat = await Chat.open();
 		chat.write(prompt("a"), reply("b"));
-		const checkpoint = await chat.checkpoint();
-		const [, , inside] = chat.write(prompt("c"), call("d"), call("e"), result("d"), result("e"));
+		await chat.checkpoint();
+		const [before, , inside] = chat.write(prompt("c"), call("d"), call("e"), result("d"), result("e"));
 		const preview = await chat.preview(inside as number, mode);
-		expect(preview).toMatchObject({ target: checkpoint, snappedFrom: inside, affected: { conversation: 1, code: 4 } });
-		expect(preview.summary[0]).toBe(
-			`seq ${inside} lies inside a tool cycle; the checkpoint before it is ${checkpoint}`,
-		);
+		expect(preview).toMatchObject({ target: before, snappedFrom: inside, affected: { conversation: 0, code: 4 } });
+		expect(preview.summary[0]).toBe(`seq ${inside} lies inside a tool cycle; just before its calls is ${before}`);
 	});
 
 	test("is left alone when the cycle is over", async () => {

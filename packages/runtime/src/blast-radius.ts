@@ -10,7 +10,7 @@ import type { View } from "@reyn/snapshot";
 import { type Coverage, isOutside } from "@reyn/timetravel";
 import { isMeta } from "@reyn/timetravel/internal";
 import { type Scope, type Seq, scopeKey, type WalRecord } from "@reyn/wal";
-import { conversation } from "./features/conversation/conversation.ts";
+import { type ConversationItem, conversation } from "./features/conversation/conversation.ts";
 import { MESSAGE, TURN } from "./features/conversation/pieces.ts";
 import { compactionAsked, userPrompt } from "./features/conversation/records.ts";
 import { PLAN, plansIn } from "./features/plan/pieces.ts";
@@ -18,7 +18,7 @@ import { SCRIPT } from "./features/script/pieces.ts";
 import { SKILL } from "./features/skill/pieces.ts";
 import type { Feature, Piece, Settled } from "./kernel/feature.ts";
 import type { SessionScope } from "./kernel/session.ts";
-import { settlement } from "./kernel/settle.ts";
+import { isSame, settlement } from "./kernel/settle.ts";
 import type { Runtime } from "./runtime.ts";
 
 export interface BlastRadius {
@@ -46,9 +46,12 @@ export interface BlastRadius {
 
 /** A part of the history: how many records, and of which sessions and work. */
 export interface Extent {
-	/** The number of records, without those that no rewind moves: checkpoints, resets, labels, facts. */
-	readonly records: number;
-	readonly turns: number;
+	/** The number of records, without those that no rewind moves: checkpoints, resets, labels, facts. Absent: unknown, since `gc` took some away. */
+	readonly records?: number;
+	/** Absent: unknown, as `records` is. */
+	readonly turns?: number;
+	/** Where `records` is unknown: the messages of conversations, as the kept states have them. */
+	readonly messages?: number;
 	/** The sessions, as `agent/session`. */
 	readonly sessions: readonly string[];
 	readonly plans: readonly string[];
@@ -100,6 +103,12 @@ export async function blastRadius(
 	for (const each of sessions.values()) {
 		const before = await timeline.at(tip, each);
 		states.push({ before, now: await hypothetical.at(each) });
+	}
+	for (const { before, now } of states) {
+		const { unknown } = hypothetical;
+		if (unknown.leaves) leaves.lost(before, now, runtime.features);
+		if (unknown.returns) returns.lost(now, before, runtime.features);
+		if (unknown.stays) stays.kept(before, now, target);
 	}
 	const pieces = states.flatMap(({ before, now }) => [before, now].flatMap((view) => piecesIn(runtime.features, view)));
 	return {
@@ -181,8 +190,32 @@ class Tally {
 	readonly #runs = new Set<string>();
 	#records = 0;
 	#turns = 0;
+	/** Of the states, where records were taken away. */
+	#messages: number | undefined;
 	/** A log gives equal scopes as one object: most records need no name. */
 	#last: Scope | undefined;
+
+	/** Counts by the states of a session what the one has and the other has not, since records were taken away. */
+	lost(from: View, to: View, features: readonly Feature[]): void {
+		const left = new Set([...said(to)].map(keyOf));
+		const pieces = piecesIn(features, to);
+		this.#count(from.scope, [...said(from)].filter((each) => !left.has(keyOf(each))).length);
+		for (const piece of piecesIn(features, from))
+			if (piece.work.scope.run !== undefined && !pieces.some((each) => isSame(each, piece)))
+				this.#runs.add(piece.work.scope.run);
+	}
+
+	/** The same of what both have, beyond a seq. */
+	kept(before: View, now: View, target: Seq): void {
+		const left = new Set([...said(now)].map(keyOf));
+		this.#count(before.scope, [...said(before)].filter((each) => each.seq > target && left.has(keyOf(each))).length);
+	}
+
+	#count({ agent, session }: Scope, messages: number): void {
+		this.#messages = (this.#messages ?? 0) + messages;
+		if (messages > 0 && agent !== undefined && session !== undefined)
+			this.sessions.set(scopeKey({ agent, session }), { agent, session });
+	}
 
 	add(record: WalRecord): void {
 		const { agent, session, run } = record.scope;
@@ -201,8 +234,7 @@ class Tally {
 		const runsOf = (...kinds: readonly string[]): readonly string[] =>
 			[...this.#runs].filter((run) => kinds.includes(kindOf.get(run) ?? SKILL));
 		return {
-			records: this.#records,
-			turns: this.#turns,
+			...(this.#messages === undefined ? { records: this.#records, turns: this.#turns } : { messages: this.#messages }),
 			sessions: [...this.sessions.keys()],
 			plans: runsOf(PLAN),
 			runs: runsOf(SKILL),
@@ -215,6 +247,13 @@ class Tally {
 		};
 	}
 }
+
+/** What was said in a conversation, and what was asked of tools: what `show` lists. */
+function* said(view: View): Generator<ConversationItem> {
+	for (const item of view.get(conversation).items) if (item.type !== "result") yield item;
+}
+
+const keyOf = ({ type, seq }: ConversationItem): string => `${type} ${seq}`;
 
 const lowestTarget = (resets: readonly { readonly target: Seq }[]): Seq =>
 	resets.reduce((lowest, { target }) => Math.min(lowest, target), Number.POSITIVE_INFINITY);

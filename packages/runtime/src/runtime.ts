@@ -806,7 +806,7 @@ export class Runtime implements AsyncDisposable {
 	/**
 	 * Goes to any seq: an undo on the current line of history, a switch of branches elsewhere. Records outside the scope stay.
 	 *
-	 * @throws RuntimeError `RUNTIME_FILES`; and as `checkout` of a timeline does. Nothing is written then
+	 * @throws RuntimeError `RUNTIME_FILES`; TimetravelError as `Timeline.checkout` does, and `TIMETRAVEL_COVERAGE`. Nothing is written then
 	 */
 	async checkout(
 		seq: Seq,
@@ -816,9 +816,11 @@ export class Runtime implements AsyncDisposable {
 	): Promise<Checkout & WithFiles> {
 		if (files) this.#assertWhole(scope);
 		const along = files && { along: async () => this.#restore.along(theirs) };
-		const result = await this.#kernel.move(() =>
-			this.timeline.checkout(seq, { actor, scope, ...(expect === undefined ? {} : { expect }), ...(along || {}) }),
-		);
+		const how = { actor, scope, ...(expect === undefined ? {} : { expect }), ...(along || {}) };
+		const result = await this.#kernel.move(async () => {
+			await this.timeline.assertKnown(scope);
+			return this.timeline.checkout(seq, how);
+		});
 		return this.#withFiles(result);
 	}
 

@@ -113,8 +113,8 @@ test("a mode that keeps a part is previewed as what it drops and what it keeps",
 	expect(radius.stays.turns).toBe(1);
 	const { left } = await moved(runtime, () => runtime.applyRewind(plan, "ada"));
 	expect(left.length).toBe(radius.leaves.records);
-	expect(radius.leaves.records).toBe(plan.dropped.all);
-	expect(radius.stays.records).toBe(plan.affected.all - plan.dropped.all);
+	expect(radius.leaves.records).toBe(plan.dropped?.all);
+	expect(radius.stays.records).toBe((plan.affected?.all ?? 0) - (plan.dropped?.all ?? 0));
 	await runtime.close();
 });
 

@@ -529,7 +529,8 @@ describe("after a rewind", () => {
 		const turn = await runtime.prompt("hi", other);
 		await runtime.idle();
 		const scopes = [other, { ...other, run: "p1" }];
-		const plans = await Promise.all(scopes.map((scope) => runtime.previewRewind(0, "both", scope)));
+		const plan = await runtime.previewRewind(0, "both", other);
+		const plans = scopes.map((scope) => ({ ...plan, scope }));
 		const { seq: moved } = await runtime.checkout(0, "test");
 		const gone = {
 			code: "RUNTIME_UNKNOWN_SESSION",

@@ -277,7 +277,10 @@ test("a record that the log has not, or has no more, has no generation", async (
 		await generations.capture(seq);
 	}
 	const shorter = opened({ database: join(directory, "other.db"), log: logOf({ first: 3, tip: 5 }) });
-	expect(await shorter.restoreToSeq(9, anywhere)).toBe(4);
+	for (const seq of [6, 99_999, Number.NaN])
+		await expect(shorter.restoreToSeq(seq, anywhere)).rejects.toMatchObject({ code: "SNAPSHOT_AHEAD" });
+	expect(titles(shorter.database)).toEqual([]);
+	expect(await shorter.restoreToSeq(5, anywhere)).toBe(4);
 	expect(titles(shorter.database)).toEqual(["at 2", "at 4"]);
 	await expect(shorter.restoreToSeq(3, anywhere)).rejects.toMatchObject({ code: "SNAPSHOT_NO_GENERATION" });
 	await expect(shorter.capture(2)).rejects.toMatchObject({ code: "SNAPSHOT_NOT_STORED" });

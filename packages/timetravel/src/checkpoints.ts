@@ -1,7 +1,6 @@
-/** Writes checkpoints where work ends, and finds the checkpoint to go back to when a seq lies inside a tool cycle. */
+/** Writes checkpoints where work ends, and finds where to go back to when a seq lies inside a tool cycle. */
 import { capture, type SnapshotError, type View } from "@reyn/snapshot";
 import { codeOf, type Scope, type Seq, type WalRecord, within } from "@reyn/wal";
-import { pathIn } from "./branch-index.ts";
 import { TimetravelError } from "./errors.ts";
 import type { TimelineOptions } from "./options.ts";
 import type { Present } from "./present.ts";
@@ -63,34 +62,48 @@ export class Checkpoints {
 		}
 	}
 
-	/** A cut inside a tool cycle would leave calls without results: go to the checkpoint before, on the same path. */
+	/**
+	 * The seq that a checkout goes to: inside a tool cycle it would leave calls without results, so it is the newest one on the same
+	 * path at which the session of the record has no open cycle. Where `gc` took that away it stays the seq itself, as for `undo`.
+	 */
 	async snapped(seq: Seq): Promise<Seq> {
 		if (seq === 0 || !this.#options.projections.some((each) => each.inCycle)) return seq;
-		const inCycle = (view: View): boolean => view.projections.some((each) => each.inCycle?.(view.get(each)));
+		const { retainedFrom, index } = this.#reading.retained;
 		// Before the cut the records are gone; the index says what was found out before they went.
-		if (seq < this.#reading.retained.retainedFrom)
-			return this.#reading.retained.index.bases.find((base) => base.seq === seq)?.snapsTo ?? seq;
+		if (seq < retainedFrom) return index.bases.find((base) => base.seq === seq)?.snapsTo ?? seq;
 		const owner = await this.#scopeAt(seq);
 		if (!owner || !inCycle(await this.#reading.at(seq, owner))) return seq;
-		const path = this.#reading.lineage.path(seq, owner);
-		const { checkpoints } = this.#reading.timelineIndex;
+		return (await this.#newestOutside(seq, owner)) ?? seq;
+	}
+
+	/** The newest seq before another, on its path, at which a session has no open cycle. Undefined: `gc` took it away. */
+	async #newestOutside(seq: Seq, owner: Scope): Promise<Seq | undefined> {
+		const { lineage } = this.#reading;
+		let view = await this.#startBefore(seq, owner);
+		let newest = inCycle(view) ? undefined : view.seq;
+		for await (const record of this.#reading.history(view.seq, owner, seq)) {
+			const [before] = lineage.nearestAncestors(record.seq - 1, owner, seq);
+			if (before >= view.seq && !inCycle(view)) newest = before;
+			view = view.apply(record);
+		}
+		return newest;
+	}
+
+	/** A state before a seq, on its path, after which all records are left: with no open cycle, where there is one. */
+	async #startBefore(seq: Seq, owner: Scope): Promise<View> {
+		const { lineage, timelineIndex, retained } = this.#reading;
+		const [, first] = lineage.nearestAncestors(retained.retainedFrom - 1, owner, seq);
+		const path = lineage.path(seq, owner);
+		const { checkpoints } = timelineIndex;
 		for (let place = checkpoints.countBelow(seq) - 1; place >= 0; place--) {
 			const mark = checkpoints.at(place);
+			if (mark.seq < first) break;
 			if (!within(mark.scope, owner) || !path.has({ ...mark, kind: checkpoint.kind })) continue;
 			// A background plan may have written this checkpoint inside the same cycle.
-			if (!inCycle(await this.#reading.at(mark.seq, owner))) return mark.seq;
+			const view = await this.#reading.at(mark.seq, owner);
+			if (!inCycle(view)) return view;
 		}
-		const { retainedFrom } = this.#reading.retained;
-		if (
-			retainedFrom === 1 ||
-			pathIn(this.#reading.retained.index, path).ranges.every(({ after }) => after >= retainedFrom - 1)
-		)
-			return 0;
-		throw new TimetravelError(
-			"TIMETRAVEL_PRUNED",
-			`seq ${seq} lies inside a tool cycle, and the checkpoint before it was taken away by gc. Go to a later checkpoint, or to a label`,
-			{ seq, retainedFrom },
-		);
+		return this.#reading.at(first, owner);
 	}
 
 	/** The session that a record belongs to, if it belongs to one. */
@@ -99,5 +112,7 @@ export class Checkpoints {
 		return agent !== undefined && session !== undefined ? { agent, session } : undefined;
 	}
 }
+
+const inCycle = (view: View): boolean => view.projections.some((each) => each.inCycle?.(view.get(each)));
 
 const isOfSnapshots = (error: unknown): error is SnapshotError => String(codeOf(error)).startsWith("SNAPSHOT_");

@@ -9,16 +9,20 @@ export interface HypotheticalHistory {
 	isActive(record: Pick<WalRecord, "seq" | "scope" | "kind">): boolean;
 	/** The state that a scope would have after the reset. */
 	at(scope: Scope): Promise<View>;
+	/** Which records cannot be counted, since `gc` took some of them away: those that would leave, come back, or stay beyond the target. */
+	readonly unknown: Readonly<Record<"leaves" | "returns" | "stays", boolean>>;
 }
 
 /**
  * @param target 0 … the tip of the lineage
+ * @param gone the last seq whose record was taken away, or 0
  * @param stateOf makes the state at the end of a path
  */
 export function hypothetical(
 	lineage: Lineage,
 	target: Seq,
 	coverage: Coverage,
+	gone: Seq,
 	stateOf: (path: Path) => Promise<View>,
 ): HypotheticalHistory {
 	const { tip } = lineage;
@@ -26,6 +30,7 @@ export function hypothetical(
 	return {
 		isActive: (record) => after.isActive(record),
 		at: (scope) => stateOf(endingAt(tip, after.path(tip + 1, scope))),
+		unknown: lineage.changes({ target, ...coverage }, gone),
 	};
 }
 

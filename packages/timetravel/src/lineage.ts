@@ -18,6 +18,16 @@ export interface Reset {
 export interface LineageOptions {
 	/** Resets, checkpoints, labels and the like: no reset covers them and no state folds them. */
 	isMeta(kind: string): boolean;
+	/** What was taken away of the log. Absent, or undefined: nothing was. */
+	gone?(): Gone | undefined;
+}
+
+/** What stood at the front of a log before it was cut: no other class had a record there that states are folded from. */
+export interface Gone {
+	/** The first record that is left. */
+	readonly before: Seq;
+	readonly scopes: readonly Scope[];
+	readonly kinds: readonly string[];
 }
 
 /** What decides whether a record is on a path. */
@@ -67,8 +77,8 @@ export class Lineage {
 	}
 
 	/** The line of history that ends at `to` (0 … tip), for the records in `scope`. */
-	path(to: Seq, scope: Scope): Path {
-		return new LinePath(this.#pathsTo(to), to, scope);
+	path(to: Seq, scope: Scope, gone = this.#options.gone?.()): Path {
+		return new LinePath(this.#pathsTo(to), to, scope, gone);
 	}
 
 	/** Does this record count at the tip? */
@@ -80,6 +90,14 @@ export class Lineage {
 	isAncestor(seq: Seq, scope: Scope, drop?: readonly string[], of: Seq = this.tip): boolean {
 		const covered = drop?.filter((kind) => !this.#options.isMeta(kind));
 		return seq === 0 || (seq <= of && holds(this.#pathsTo(of).ancestors(scope, covered), seq));
+	}
+
+	/** The ancestors of `of` in every class in the scope that are nearest to `seq`: it itself, or the one before it and the one after it. */
+	nearestAncestors(seq: Seq, scope: Scope, of: Seq): readonly [before: Seq, after: Seq] {
+		const edges = this.#pathsTo(of).inEvery(scope);
+		const before = countBefore(edges, seq);
+		if (seq === 0 || before % 2 === 1) return [seq, seq];
+		return [edges[before - 1] ?? 0, (edges[before] ?? of - 1) + 1];
 	}
 
 	/** Is `seq` an ancestor of the tip in any class in the scope? Then records of the scope after `seq` may count. */
@@ -98,6 +116,26 @@ export class Lineage {
 		return Math.max(0, ...resets) || undefined;
 	}
 
+	/**
+	 * Whether a reset to `target` would have seqs up to `through` no longer count (`leaves`), count again (`returns`), or count as now
+	 * though they are beyond the target (`stays`): in any class, records or not.
+	 */
+	changes(
+		{ target, scope, drop }: Omit<Reset, "seq">,
+		through: Seq,
+	): Readonly<Record<"leaves" | "returns" | "stays", boolean>> {
+		const now = this.#current.classesIn(scope, drop);
+		const then = this.#pathsTo(target)
+			.classesIn(scope, drop)
+			.map((edges) => upTo(edges, target));
+		const isAll = drop === undefined && within({}, scope);
+		return {
+			leaves: now.some((edges, i) => exceeds(edges, then[i] as Edges, through)),
+			returns: then.some((edges, i) => exceeds(edges, now[i] as Edges, through)),
+			stays: !isAll && exceeds(this.#current.inAny({}), Float64Array.of(0, target), through),
+		};
+	}
+
 	/** The tree that a picker draws, in log order; `main` comes first. */
 	branches(): readonly Branch[] {
 		return branchTree(this.resets, this.tip);
@@ -112,19 +150,35 @@ class LinePath implements Path {
 	readonly tip: Seq;
 	readonly scope: Scope;
 	readonly #paths: Paths;
+	/** Of what was taken away, the part that is in the scope. */
+	readonly #gone: Gone | undefined;
 	#ranges: readonly SeqRange[] | undefined;
 	/** A cache of the seqs that are bases for some kinds: a search through thousands of snapshots asks with the same kinds. */
-	#bases: { readonly kinds: readonly string[]; readonly edges: Edges } | undefined;
+	#bases: { readonly kinds: readonly string[]; readonly edges: Edges; readonly goneEdges: Edges } | undefined;
 
-	constructor(paths: Paths, tip: Seq, scope: Scope) {
+	constructor(paths: Paths, tip: Seq, scope: Scope, gone: Gone | undefined) {
 		this.#paths = paths;
 		this.tip = tip;
 		this.scope = scope;
+		this.#gone = gone && { ...gone, scopes: gone.scopes.filter((each) => within(each, scope)) };
 	}
 
 	get ranges(): readonly SeqRange[] {
-		this.#ranges ??= rangesOf(this.#paths.inAny(this.scope), this.tip);
+		this.#ranges ??= this.#findRanges();
 		return this.#ranges;
+	}
+
+	/** Before the cut only those of classes that had records there: nothing is missed in the others. */
+	#findRanges(): readonly SeqRange[] {
+		const all = rangesOf(this.#paths.inAny(this.scope), this.tip);
+		if (!this.#gone) return all;
+		const { before, scopes, kinds } = this.#gone;
+		const cut = before - 1;
+		const first = rangesOf(overlay(this.#paths.classes(scopes, kinds), 1), Math.min(this.tip, cut));
+		const left = all
+			.filter(({ through }) => through > cut)
+			.map(({ after, through }) => ({ after: Math.max(after, cut), through }));
+		return [...first, ...left];
 	}
 
 	has(record: Located): boolean {
@@ -132,8 +186,23 @@ class LinePath implements Path {
 	}
 
 	isBase(seq: Seq, kinds: readonly string[]): boolean {
-		if (this.#bases?.kinds !== kinds) this.#bases = { kinds, edges: this.#paths.ancestors(this.scope, kinds) };
-		return seq === 0 || (seq <= this.tip && holds(this.#bases.edges, seq));
+		if (this.#bases?.kinds !== kinds) this.#bases = this.#findBases(kinds);
+		if (seq === 0 || seq > this.tip) return seq === 0;
+		const { edges, goneEdges } = this.#bases;
+		return holds(edges, seq) || (seq < (this.#gone?.before ?? 0) && holds(goneEdges, seq));
+	}
+
+	#findBases(kinds: readonly string[]) {
+		const edges = this.#paths.ancestors(this.scope, kinds);
+		if (!this.#gone) return { kinds, edges, goneEdges: edges };
+		// States before the cut are alike in a class that had no records there, on whatever line they are.
+		const { scopes, kinds: had } = this.#gone;
+		const paths = this.#paths.classes(
+			scopes,
+			kinds.filter((kind) => had.includes(kind)),
+		);
+		const goneEdges = paths.length > 0 ? overlay(paths, paths.length) : Float64Array.of(0, this.tip);
+		return { kinds, edges, goneEdges };
 	}
 }
 
@@ -175,6 +244,20 @@ class Paths {
 		groups.delete(OUTSIDE);
 		const paths = this.#classesIn(scope, [...groups]);
 		return paths.length > 0 ? overlay(paths, paths.length) : this.#straight;
+	}
+
+	/** The paths of just these classes; meta records and facts form none. */
+	classes(scopes: readonly Scope[], kinds: readonly string[]): Edges[] {
+		const groups = new Set(kinds.map((kind) => this.groups.ofKind(kind)).filter((group) => group >= OTHER));
+		return [...new Set(scopes.flatMap((scope) => [...groups].map((group) => this.#walk(scope, group))))];
+	}
+
+	/** The paths of the classes that a reset of this scope and drop covers, always in the same order. */
+	classesIn(scope: Scope, drop?: readonly string[]): readonly Edges[] {
+		const kinds = drop
+			? [...new Set(drop.map((kind) => this.groups.ofKind(kind)))].filter((kind) => kind >= OTHER)
+			: this.groups.kinds;
+		return this.groups.scopesIn(scope).flatMap((each) => kinds.map((kind) => this.#walk(each, kind)));
 	}
 
 	/** The seqs that are ancestors in every class in the scope. */
@@ -345,6 +428,18 @@ function walk(resets: readonly Reset[], to: Seq): Edges {
 	return Float64Array.from(edges.reverse());
 }
 
+/** Is a seq up to `through` in the first set, and not in the second? */
+function exceeds(edges: Edges, others: Edges, through: Seq): boolean {
+	for (let i = 0; i < edges.length; i += 2) {
+		const first = (edges[i] as number) + 1;
+		const last = Math.min(edges[i + 1] as number, through);
+		if (first > last) return false;
+		const before = countBefore(others, first);
+		if (before % 2 === 0 || (others[before] as number) < last) return true;
+	}
+	return false;
+}
+
 /** The seqs that are in at least so many of the sets. */
 function overlay(sets: readonly Edges[], atLeast: number): Edges {
 	const [only] = sets;
@@ -364,6 +459,9 @@ function overlay(sets: readonly Edges[], atLeast: number): Edges {
 	}
 	return Float64Array.from(edges);
 }
+
+const upTo = (edges: Edges, seq: Seq): Edges =>
+	Float64Array.from(rangesOf(edges, seq).flatMap(({ after, through }) => [after, through]));
 
 function rangesOf(edges: Edges, tip: Seq): readonly SeqRange[] {
 	const ranges: SeqRange[] = [];

@@ -2,6 +2,7 @@
 import type { Draft, Scope, Seq, WalRecord } from "@reyn/wal";
 import { assertActor, type Beginnings, speaksAgainst } from "./bound.ts";
 import type { Checkpoints } from "./checkpoints.ts";
+import { assertCoverage } from "./coverage.ts";
 import { TimetravelError } from "./errors.ts";
 import type { TimelineOptions } from "./options.ts";
 import type { Present } from "./present.ts";
@@ -55,7 +56,7 @@ export interface Checkout {
 	/** The seq of the reset that was written; the tip for `none`. */
 	readonly seq: Seq;
 	readonly target: Seq;
-	/** The seq that was asked for, if it lies inside a tool cycle: the target is then the checkpoint before it. */
+	/** The seq that was asked for, if it lies inside a tool cycle: the target is then just before its calls. */
 	readonly snappedFrom?: Seq;
 }
 
@@ -106,8 +107,9 @@ export class Mover implements Moving {
 		const { lineage } = this.#reading;
 		const { tip } = lineage;
 		this.#reading.retained.assertHas(seq);
-		const target = await this.#checkpoints.snapped(seq);
 		const coverage = { scope, ...(drop ? { drop } : {}) };
+		assertCoverage(coverage);
+		const target = await this.#checkpoints.snapped(seq);
 		const where = { target, ...(target === seq ? {} : { snappedFrom: seq }), coverage, tip };
 		if (target === tip) return { kind: "none", ...where };
 		this.#reading.retained.assertCanGo({ target, ...coverage }, lineage, this.#reading.folded);
@@ -151,6 +153,7 @@ export class Mover implements Moving {
 	async write(preview: MovePreview, by: MovedBy): Promise<Moved> {
 		if (this.#held !== preview) return this.exclusively(preview, () => this.write(preview, by));
 		if (preview.kind === "none") throw new RangeError("a preview of no move cannot be written; leave it");
+		assertCoverage(preview.coverage);
 		// The preview may be older than a truncation.
 		if (preview.kind !== "label" || preview.undoes === undefined) this.#reading.retained.assertHas(preview.target);
 		if (preview.kind !== "label")
@@ -395,11 +398,13 @@ export class Mover implements Moving {
 	}
 
 	#nothing(verb: "undo" | "redo"): TimetravelError {
-		const branches = this.#reading.lineage.branches().map(({ name, last }) => `${name} (to seq ${last})`);
+		const { lineage, retained } = this.#reading;
+		const left = lineage.branches().filter(({ last }) => retained.has(last));
+		const branches = left.map(({ name, last }) => `${name} (to seq ${last})`);
 		return new TimetravelError(
 			verb === "undo" ? "NOTHING_TO_UNDO" : "NOTHING_TO_REDO",
 			`there is nothing to ${verb}; to go elsewhere, check out one of ${branches.slice(-8).join(", ")}`,
-			{ branches: this.#reading.lineage.branches().map(({ name }) => name) },
+			{ branches: left.map(({ name }) => name) },
 		);
 	}
 }

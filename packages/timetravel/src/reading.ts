@@ -1,8 +1,10 @@
 /** Reads the history at any moment: states on every line, records, checkpoints, branches and labels. Writes nothing. */
 import { type AnyProjection, kindsOf, type Path, restore, type Sources, type View } from "@reyn/snapshot";
-import { type Scope, type Seq, type Wal, type WalRecord, within } from "@reyn/wal";
-import { pathIn, withRanges } from "./branch-index.ts";
+import { type Scope, type Seq, scopeKey, type Wal, type WalRecord, within } from "@reyn/wal";
+import { goneOf, pathIn, withRanges } from "./branch-index.ts";
+import { assertCoverage } from "./coverage.ts";
 import { diffViews, type StateDiff } from "./diff.ts";
+import { TimetravelError } from "./errors.ts";
 import { type HypotheticalHistory, hypothetical } from "./hypothetical.ts";
 import { Lineage, type Reset } from "./lineage.ts";
 import { overlap } from "./live.ts";
@@ -59,7 +61,7 @@ export class Reading {
 		this.#from = { ...from, projections };
 		this.#foldsFacts = this.folded.some(isOutside);
 		const resets = timelineIndex.retained.flatMap((record) => (reset.is(record) ? [resetOf(record)] : []));
-		this.#lineage = new Lineage(resets, from.wal.tip, { isMeta });
+		this.#lineage = new Lineage(resets, from.wal.tip, { isMeta, gone: () => goneOf(retained.index) });
 	}
 
 	get lineage(): Lineage {
@@ -113,14 +115,24 @@ export class Reading {
 	}
 
 	hypothetical(target: Seq, { drop, scope = {} }: Partial<Coverage>): HypotheticalHistory {
+		assertCoverage({ scope, ...(drop ? { drop } : {}) });
 		this.retained.assertHas(target);
-		return hypothetical(this.lineage, target, { scope, ...(drop ? { drop } : {}) }, (path) => this.#restore(path));
+		const gone = this.retained.retainedFrom - 1;
+		return hypothetical(this.lineage, target, { scope, ...(drop ? { drop } : {}) }, gone, (path) =>
+			this.#restore(path),
+		);
 	}
 
 	async *history(after: Seq, scope: Scope, through: Seq = this.wal.tip): AsyncIterable<WalRecord> {
 		const path = this.lineage.path(through, {});
 		const from = Math.max(after, this.retained.retainedFrom - 1);
 		for await (const record of this.wal.read({ after: from, through, scope })) if (path.has(record)) yield record;
+	}
+
+	lacks(after: Seq, scope: Scope, through: Seq = this.wal.tip): boolean {
+		const gone = this.retained.retainedFrom - 1;
+		const { ranges } = this.lineage.path(through, scope);
+		return ranges.some((range) => Math.max(range.after, after) < Math.min(range.through, gone));
 	}
 
 	async records(): Promise<readonly WalRecord[]> {
@@ -132,6 +144,28 @@ export class Reading {
 		this.retained.assertHas(seq);
 		if (seq === 0) return undefined;
 		return this.retained.index.records.find((record) => record.seq === seq) ?? recordAt(this.wal, seq);
+	}
+
+	async assertKnown(scope: Scope): Promise<void> {
+		assertCoverage({ scope });
+		if (await this.#isKnown(scope)) return;
+		throw new TimetravelError(
+			"TIMETRAVEL_COVERAGE",
+			`nobody has a record in ${scopeKey(scope)}, so nothing would move; nothing was written. Give the scope of an agent, a session or a run that there is`,
+			{ scope },
+		);
+	}
+
+	/** Has anybody a record in this scope, on whatever line, or had one before the cut? */
+	async #isKnown(scope: Scope): Promise<boolean> {
+		const { had, records, retainedFrom } = this.retained.index;
+		const isIn = (each: Scope): boolean => within(each, scope);
+		if (isIn({}) || had.some(isIn) || records.some((record) => isIn(record.scope))) return true;
+		await this.timelineIndex.catchUp();
+		const left = [{ after: retainedFrom - 1, through: this.wal.tip }];
+		for (const range of this.timelineIndex.sessionRanges.within(scope, left))
+			for await (const _ of this.wal.read({ ...range, scope, dataOf: [] })) return true;
+		return false;
 	}
 
 	checkpoints(

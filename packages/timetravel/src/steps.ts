@@ -8,7 +8,7 @@ export interface MovePreview {
 	readonly kind: "undo" | "fork_switch" | "label" | "none";
 	/** The seq whose state will be the current one for the covered classes; for a label, the seq that it names. */
 	readonly target: Seq;
-	/** The seq that was asked for, if it lies inside a tool cycle: the target is then the checkpoint before it. */
+	/** The seq that was asked for, if it lies inside a tool cycle: the target is then just before its calls. */
 	readonly snappedFrom?: Seq;
 	/** The classes of records that move; for a label, none. */
 	readonly coverage: Coverage;

@@ -116,6 +116,11 @@ export class Timeline implements Moving {
 		return this.#reading.retained.retainedFrom;
 	}
 
+	/** Can one go to this seq: is there one, and has `gc` not taken it away? */
+	has(seq: Seq): boolean {
+		return seq <= this.lineage.tip && this.#reading.retained.has(seq);
+	}
+
 	/**
 	 * The state of a scope at a seq, on that seq's own path: the seq may be abandoned.
 	 *
@@ -159,6 +164,11 @@ export class Timeline implements Moving {
 		return this.#reading.history(after, scope, through);
 	}
 
+	/** Did `gc` take away records that {@link history} would give? How many they were is not known. */
+	lacks(after: Seq, scope: Scope = {}, through?: Seq): boolean {
+		return this.#reading.lacks(after, scope, through);
+	}
+
 	/** The records that outlive `gc`, abandoned ones included, in order: resets, labels, facts, and those of `keptKinds`. */
 	records(): Promise<readonly WalRecord[]> {
 		return this.#reading.records();
@@ -167,6 +177,15 @@ export class Timeline implements Moving {
 	/** The record at a seq that can be gone back to; genesis has none. */
 	record(seq: Seq): Promise<WalRecord | undefined> {
 		return this.#reading.record(seq);
+	}
+
+	/**
+	 * Refuses a scope that nobody has a record in: a move of it would move nothing. Ask before a scope that came from outside is moved.
+	 *
+	 * @throws TimetravelError `TIMETRAVEL_COVERAGE`
+	 */
+	assertKnown(scope: Scope): Promise<void> {
+		return this.#reading.assertKnown(scope);
 	}
 
 	/** The checkpoints that one can go back to, oldest first, abandoned ones included: all, or the newest so many before a seq. */

@@ -159,7 +159,7 @@ describe("what stays", () => {
 		expect(await house.timeline.gc(keeping(1))).toMatchObject({ labels: [] });
 	});
 
-	test("a label inside a tool cycle, with the checkpoint that a checkout of it goes to", async () => {
+	test("a label inside a tool cycle, with the place that a checkout of it goes to", async () => {
 		await using house = await House.open();
 		const [a = 0] = await told(house, ["a"]);
 		house.ask("q");
@@ -174,7 +174,7 @@ describe("what stays", () => {
 		expect(await again.told()).toBe("a");
 	});
 
-	test("inside a tool cycle that was open at the cut there is no checkpoint to go to: refused, and not taken for genesis", async () => {
+	test("inside a tool cycle that was open at the cut one goes to the seq itself, since what was before it is gone", async () => {
 		await using house = await House.open();
 		await told(house, ["a"]);
 		house.ask("q");
@@ -186,10 +186,75 @@ describe("what stays", () => {
 		expect(await house.timeline.preview(inside)).toMatchObject({ snappedFrom: inside });
 		await house.timeline.gc(keeping(3));
 		expect(house.timeline.retainedFrom).toBeLessThanOrEqual(inside);
-		for (const go of ["preview", "checkout"] as const)
-			await expect(house.timeline[go](inside)).rejects.toMatchObject({ code: "TIMETRAVEL_PRUNED" });
 		expect(await house.timeline.preview(b)).toMatchObject({ target: b });
-		expect(await house.told(inside)).toBe("a inside");
+		const preview = await house.timeline.preview(inside);
+		expect(preview).toMatchObject({ target: inside });
+		expect(preview).not.toHaveProperty("snappedFrom");
+		for (const { seq } of house.timeline.checkpoints()) await house.timeline.preview(seq);
+		await house.timeline.checkout(inside);
+		expect([await house.told(), await house.told(house.wal.tip, bob)]).toEqual(["a inside", "x y"]);
+	});
+
+	test("a part to a seq after it that would mix lines from before it is refused, and what it says instead can be done", async () => {
+		await using house = await House.open();
+		const [a = 0] = await told(house, ["a"]);
+		await house.timeline.label(a, "a");
+		house.do("x");
+		await told(house, ["b", "c", "d"]);
+		await house.timeline.gc(keeping(1));
+		const { tip } = house.wal;
+		await house.timeline.checkout(a);
+		const there = house.say("e");
+		const { seq: back } = await house.timeline.checkout(tip);
+		house.say("f");
+		const part = { drop: [said.kind, asked.kind] };
+		expect(house.timeline.retainedFrom).toBeLessThan(there);
+		await expect(house.timeline.preview(there, { drop: [said.kind] })).rejects.toMatchObject({
+			code: "TIMETRAVEL_PRUNED",
+			message: expect.stringContaining(`Go back with all of it, or in the part to seq ${back} or later`),
+			detail: { target: there, from: back },
+		});
+		expect(await house.timeline.preview(there)).toMatchObject({ kind: "fork_switch", target: there });
+		await house.timeline.checkout(back, part);
+		expect(await house.told()).toBe("a x b c d");
+	});
+
+	test("what there is in place of an undo names no branch that is gone", async () => {
+		await using house = await House.open();
+		await told(house, ["a"]);
+		const { seq } = await house.timeline.checkout(0);
+		await told(house, ["b", "c", "d"]);
+		await house.timeline.gc(keeping(1));
+		await expect(house.timeline.undo()).rejects.toMatchObject({
+			code: "NOTHING_TO_UNDO",
+			message: expect.not.stringContaining("main"),
+			detail: { branches: [`b${seq}`] },
+		});
+		expect([seq - 1, house.wal.tip, house.wal.tip + 1].map((each) => house.timeline.has(each))).toEqual([
+			false,
+			true,
+			false,
+		]);
+	});
+
+	test("what a part had no records of before it mixes nothing: it goes wherever it is asked to", async () => {
+		await using house = await House.open();
+		const [a = 0] = await told(house, ["a"]);
+		await house.timeline.label(a, "a");
+		await told(house, ["b", "c", "d"]);
+		await house.timeline.gc(keeping(1));
+		const { tip } = house.wal;
+		await house.timeline.checkout(a);
+		const there = house.say("e", bob);
+		house.do("g");
+		await house.timeline.checkout(tip);
+		for (const part of [{ scope: bob }, { drop: [did.kind] }]) await house.timeline.checkout(there, part);
+		await house.timeline.checkout(there + 1, { drop: [did.kind] });
+		await using again = await house.reopen();
+		expect([await again.told(), await again.told(again.wal.tip, bob)]).toEqual(["a b c d g", "e"]);
+		await again.mark("later");
+		await again.timeline.gc(keeping(1));
+		expect([await again.told(), await again.told(again.wal.tip, bob)]).toEqual(["a b c d g", "e"]);
 	});
 
 	test("what was never looked through is, before it goes", async () => {

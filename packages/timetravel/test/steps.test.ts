@@ -126,6 +126,7 @@ describe("between preview and write", () => {
 		await house.timeline.label(a + 1, "kept");
 		for (const each of ["c", "d", "e"]) {
 			house.say(each);
+			house.say(each, bob);
 			await house.mark(each);
 		}
 		const { timeline } = house;

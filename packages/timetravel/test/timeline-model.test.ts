@@ -36,6 +36,7 @@ import {
 	said,
 	side,
 	story,
+	waiting,
 } from "./house.ts";
 import { after, type Class, covers, type Entry, genesis, resetsOf, type State } from "./naive-model.ts";
 import { RememberedMoves } from "./remembered-moves.ts";
@@ -48,7 +49,7 @@ const drops = [undefined, undefined, [said.kind], [did.kind, noted.kind], [said.
 const classesOf = (kinds: readonly { readonly kind: string }[]): readonly Class[] =>
 	scopes.flatMap((scope) => kinds.map(({ kind }) => ({ scope, kind })));
 /** Of lines of history. */
-const lines = classesOf([said, did, asked]);
+const lines = classesOf([said, did, asked, answered]);
 const classes = [...lines, ...classesOf([noted])];
 
 /** A second projection over other kinds: a snapshot holds both, and may start a fold only if it fits both. */
@@ -67,7 +68,7 @@ const diary = defineProjection<string[]>({
 	init: () => [],
 	handle: (on) => [did, noted].map((kind) => on(kind, (state, { text }) => [...state, text])),
 });
-const projections = [story, questions, notes, diary];
+const projections = [story, questions, notes, diary, waiting];
 /** All that ever was, whatever became of it; they are in no state of a line. */
 const everSaid = defineProjection<string[]>({
 	name: "ever_said",
@@ -88,7 +89,7 @@ const everAsked = defineProjection<string[]>({
 });
 const ofTheLog = [everSaid, everAsked];
 
-/** A question begins a turn of a person; an answer, which no state is folded from, is a move. */
+/** A question begins a turn of a person, and a tool cycle that its answer ends; an answer is a move. */
 const undoRules: UndoRules = {
 	[asked.kind]: () => "turn",
 	[answered.kind]: ({ scope }) => ({ takenBackBy: { scope } }),
@@ -145,9 +146,12 @@ const anyCommand: fc.Arbitrary<Command> = fc.oneof(
 	{ weight: 3, arbitrary: anyGc },
 );
 const some = (maxLength: number) => fc.array(anyCommand, { minLength: 2, maxLength, size: "max" });
+const anyLabel: fc.Arbitrary<Command> = fc.record({ type: fc.constant("label" as const), to: fc.nat(1_000) });
 const anyHistory: fc.Arbitrary<Command[]> = fc.oneof(
 	some(18),
 	fc.tuple(some(8), anyGc, some(7), anyGc, some(5)).map((parts) => parts.flat()),
+	// To labels before the cut and back again, until states mix lines that it has parted.
+	fc.tuple(some(5), anyLabel, some(5), anyLabel, anyGc, some(20)).map((parts) => parts.flat()),
 );
 
 /** How often what was met, over all histories. */
@@ -163,6 +167,8 @@ const met = {
 	"undone across a cut": 0,
 	"no more to undo than before": 0,
 	"in a part, and refused": 0,
+	"inside a tool cycle, and taken to before it": 0,
+	"inside a tool cycle that was open at the cut": 0,
 	"opened from a stored index": 0,
 	"followed by a reader": 0,
 	"too far ahead of a reader": 0,
@@ -209,6 +215,8 @@ class World {
 	#retainedFrom = 1;
 	/** Seqs before it that can be gone back to. */
 	#below: ReadonlySet<Seq> = new Set();
+	/** Where one goes from labels before it that lie inside a tool cycle. */
+	readonly #snaps = new Map<Seq, Seq>();
 	readonly #process = new Mortal();
 	readonly #follower = new Follower();
 	/** The house as whoever follows it has found it. */
@@ -314,8 +322,9 @@ class World {
 		switch (command.type) {
 			case "write": {
 				const { scope, kind } = command;
-				const seq = this.#house[kind](text, scope);
-				this.#texts.set(seq, text);
+				const said = kind === "answer" ? (this.#open(this.#states.at(-1), scope)[0] ?? text) : text;
+				const seq = this.#house[kind](said, scope);
+				this.#texts.set(seq, said);
 				if (kind === "answer") this.#moves.made({ seq, scope });
 				if (kind === "ask") this.#moves.began(scope, asked.kind);
 				break;
@@ -369,23 +378,29 @@ class World {
 		timeline: House["timeline"],
 	): Promise<keyof typeof met> {
 		const { wal } = this.#house;
-		const target = this.#seqFor(to);
+		const asked = this.#seqFor(to);
 		await this.#note();
+		const target = this.#snapped(asked);
 		const before = [...this.#log];
 		const options = { scope, ...(drop && { drop }) };
 		this.#killed = killed;
-		const planned = await timeline.preview(target, options).catch((error: Error) => error);
-		const done = await timeline.checkout(target, options).catch((error: Error) => error);
+		const planned = await timeline.preview(asked, options).catch((error: Error) => error);
+		const done = await timeline.checkout(asked, options).catch((error: Error) => error);
 		this.#killed = false;
 		await this.#note();
 		if (planned instanceof Error) {
 			expect([planned, done]).toMatchObject([{ code: "TIMETRAVEL_PRUNED" }, { code: "TIMETRAVEL_PRUNED" }]);
 			expect(this.#log).toEqual(before);
+			await this.#helps(planned, timeline, options);
 			return this.#refused(target, options);
 		}
 		expect(this.#isReachable(target)).toBe(true);
+		const where = { target, ...(target === asked ? {} : { snappedFrom: asked }) };
+		expect(planned).toMatchObject(where);
+		expect("snappedFrom" in planned).toBe(target !== asked);
+		if (target !== asked) met["inside a tool cycle, and taken to before it"]++;
 		if (planned.kind === "none") {
-			expect([done, this.#log]).toEqual([{ kind: "none", seq: wal.tip, target }, before]);
+			expect([done, this.#log]).toEqual([{ kind: "none", seq: wal.tip, ...where }, before]);
 			return "none";
 		}
 		const written = { seq: before.length + 1, scope, kind: reset.kind, target, ...(drop && { drop }) };
@@ -396,7 +411,7 @@ class World {
 			expect(done).toMatchObject({ message: "killed" });
 			await this.#restart();
 		} else {
-			expect(done).toEqual({ kind: planned.kind, seq: written.seq, target });
+			expect(done).toEqual({ kind: planned.kind, seq: written.seq, ...where });
 		}
 		// What an undo goes back to is a beginning of what there was.
 		if (planned.kind === "undo") {
@@ -406,6 +421,69 @@ class World {
 				);
 		}
 		return target > 0 && target < this.#retainedFrom - 1 ? "gone to a label before the cut" : planned.kind;
+	}
+
+	/** What a refusal says that one may do instead can be done. */
+	async #helps(error: Error, timeline: Timeline, { scope, drop }: Coverage): Promise<void> {
+		const { target, from } = (error as unknown as { detail: { target?: Seq; from?: Seq } }).detail;
+		if (target === undefined || from === undefined) return;
+		await timeline.preview(target);
+		for (const seq of [from, timeline.lineage.tip])
+			if (this.#snapped(seq) >= from) await timeline.preview(seq, { scope, ...(drop && { drop }) });
+	}
+
+	/** Where a checkout goes to: to the newest seq before, of the same line, at which the session of the record has no open cycle. */
+	#snapped(seq: Seq): Seq {
+		const { agent, session } = this.#log[seq - 1]?.scope ?? {};
+		if (agent === undefined || session === undefined || !this.#isReachable(seq)) return seq;
+		const owner = { agent, session };
+		if (seq < this.#retainedFrom) return this.#snaps.get(seq) ?? seq;
+		if (this.#open(this.#states[seq], owner).length === 0) return seq;
+		let at = seq - 1;
+		while (!this.#isAncestor(at, seq, owner) || this.#open(this.#states[at], owner).length > 0) at--;
+		if (at >= this.#retainedFrom - 1) return at;
+		met["inside a tool cycle that was open at the cut"]++;
+		return seq;
+	}
+
+	#isAncestor(seq: Seq, of: Seq, owner: Scope): boolean {
+		return this.#linesOf(of, owner).every((line) => line.includes(seq));
+	}
+
+	/** All ancestors of a seq, for each class of a session. */
+	#linesOf(of: Seq, owner: Scope): readonly (readonly Seq[])[] {
+		const kinds = [said, did, asked, answered].map(({ kind }) => kind).concat("any other");
+		const inOwner = scopes.filter((scope) => within(scope, owner));
+		return inOwner.flatMap((scope) =>
+			kinds.map((kind) => {
+				const line: Seq[] = [];
+				for (let at = of; at > 0; ) {
+					line.push(at);
+					const entry = this.#log[at - 1] as Entry;
+					at = entry.target !== undefined && covers(entry, { scope, kind }) ? entry.target : at - 1;
+				}
+				return [...line, 0];
+			}),
+		);
+	}
+
+	/** The questions without an answer, of a state. */
+	#open(state: State | undefined, scope: Scope): readonly string[] {
+		const open: string[] = [];
+		for (const [seq, kind] of this.#told(state, scope, [asked.kind, answered.kind])) {
+			const text = this.#texts.get(seq) as string;
+			if (kind === asked.kind) open.push(text);
+			else if (open.includes(text)) open.splice(open.indexOf(text), 1);
+		}
+		return open;
+	}
+
+	/** The records of a state of some kinds, in order. */
+	#told(state: State | undefined, scope: Scope, kinds: readonly string[]): readonly (readonly [Seq, string])[] {
+		return classes
+			.filter((each) => within(each.scope, scope) && kinds.includes(each.kind))
+			.flatMap((each) => (state?.get(each) ?? []).map((seq) => [seq, each.kind] as const))
+			.sort(([a], [b]) => a - b);
 	}
 
 	/** Does a reset take a part back to before the cut? */
@@ -472,6 +550,7 @@ class World {
 	async #gc({ keep, killedAt }: Command & { type: "gc" }): Promise<void> {
 		const { wal, timeline } = this.#house;
 		await this.#note();
+		const snaps = [...this.#labels.values()].map((seq) => [seq, this.#snapped(seq)] as const);
 		const checkpoints = this.#log.filter(({ kind, seq }) => kind === "checkpoint" && seq >= this.#retainedFrom);
 		const last = checkpoints.length > keep ? checkpoints.at(-keep)?.seq : undefined;
 		const was = this.#retainedFrom;
@@ -495,7 +574,10 @@ class World {
 		if (retainedFrom === was) return;
 		met[was > 1 ? "cut again" : "cut"]++;
 		this.#retainedFrom = retainedFrom;
-		this.#below = new Set([retainedFrom - 1, ...this.#labels.values()].filter((seq) => seq < retainedFrom));
+		const below = snaps.filter(([seq]) => seq < retainedFrom);
+		this.#below = new Set([retainedFrom - 1, ...below.flat()]);
+		this.#snaps.clear();
+		for (const [seq, to] of below) this.#snaps.set(seq, to);
 	}
 
 	/** Checkpoints, branches, labels, moves and what is active: as if nothing had been taken away, but for what went. */
@@ -513,7 +595,7 @@ class World {
 		expect(checkpoints).toEqual(
 			this.#log.filter(({ kind, seq }) => kind === "checkpoint" && this.#isReachable(seq)).map(({ seq }) => seq),
 		);
-		for (const seq of checkpoints) expect(await timeline.preview(seq)).toMatchObject({ target: seq });
+		for (const seq of checkpoints) expect(await timeline.preview(seq)).toMatchObject({ target: this.#snapped(seq) });
 		const labels = [...this.#labels].map(([name, seq]) => ({ name, seq }));
 		expect(await timeline.labels()).toEqual(labels.sort((a, b) => a.seq - b.seq));
 		for (const seq of this.#labels.values()) expect(this.#isReachable(seq)).toBe(true);
@@ -582,14 +664,11 @@ class World {
 		return openTimeline({ wal, snapshots: some, projections: [...projections, ...ofTheLog], kept });
 	}
 
-	#modelled(state: State | undefined, scope: Scope): readonly string[][] {
+	#modelled(state: State | undefined, scope: Scope): readonly (readonly string[])[] {
 		const texts = (kinds: readonly string[]) =>
-			classes
-				.filter((each) => within(each.scope, scope) && kinds.includes(each.kind))
-				.flatMap((each) => state?.get(each) ?? [])
-				.sort((a, b) => a - b)
-				.map((seq) => this.#texts.get(seq) as string);
-		return [[said.kind, did.kind], [asked.kind], [noted.kind], [did.kind, noted.kind]].map(texts);
+			this.#told(state, scope, kinds).map(([seq]) => this.#texts.get(seq) as string);
+		const folded = [[said.kind, did.kind], [asked.kind], [noted.kind], [did.kind, noted.kind]].map(texts);
+		return [...folded, this.#open(state, scope)];
 	}
 }
 

@@ -484,23 +484,23 @@ describe("a handle", () => {
 });
 
 describe("inside a tool cycle", () => {
-	test("a checkout goes to the checkpoint before, and says so; the state itself can be looked at", async () => {
+	test("a checkout goes to just before its calls, and says so; the state itself can be looked at", async () => {
 		await using house = await House.open();
 		house.say("a");
-		const turn = await house.mark("turn");
-		house.say("b");
+		await house.mark("turn");
+		const before = house.say("b");
 		const open = house.ask("search");
 		house.answer("search");
 		expect(await house.told(open)).toBe("a b");
 		expect(await house.timeline.preview(open)).toEqual({
 			kind: "undo",
 			coverage: { scope: {} },
-			target: turn,
+			target: before,
 			snappedFrom: open,
 			tip: house.wal.tip,
 		});
-		expect(await house.timeline.checkout(open)).toMatchObject({ kind: "undo", target: turn, snappedFrom: open });
-		expect(await house.told()).toBe("a");
+		expect(await house.timeline.checkout(open)).toMatchObject({ kind: "undo", target: before, snappedFrom: open });
+		expect(await house.told()).toBe("a b");
 	});
 
 	test("neither before the call nor after its answer is inside", async () => {
@@ -524,28 +524,52 @@ describe("inside a tool cycle", () => {
 		});
 	});
 
-	test("without a checkpoint, genesis is what comes before", async () => {
+	test("the first of a new session takes nothing from the others", async () => {
 		await using house = await House.open();
 		house.say("a");
-		const open = house.ask("search");
-		expect(await house.timeline.preview(open)).toEqual({
-			kind: "undo",
-			coverage: { scope: {} },
-			target: 0,
-			snappedFrom: open,
-			tip: house.wal.tip,
-		});
+		await house.mark("turn");
+		const before = house.say("b", bob);
+		house.ask("search", bob);
+		const inside = house.say("c", bob);
+		const after = house.answer("search", bob);
+		const targets = [before, inside, after].map((seq) => house.timeline.preview(seq));
+		expect((await Promise.all(targets)).map(({ target }) => target)).toEqual([before, before, after]);
+		await house.timeline.checkout(inside);
+		expect([await house.told(), await house.told(house.wal.tip, bob)]).toEqual(["a", "b"]);
 	});
 
-	test("the checkpoint is one of that line of history, not of the current one", async () => {
+	test("between the cycles of a turn there is a place to go to, and others may write there", async () => {
+		await using house = await House.open();
+		house.ask("search");
+		house.answer("search");
+		const between = house.say("s", side);
+		house.ask("look");
+		const open = house.ask("read");
+		house.answer("look");
+		expect(await house.timeline.preview(open)).toMatchObject({ target: between, snappedFrom: open });
+		expect(await house.timeline.preview(house.wal.tip)).toMatchObject({ target: between });
+	});
+
+	test("a place that a rewind of a part has left is none", async () => {
+		await using house = await House.open();
+		const first = house.say("a");
+		house.say("b");
+		await house.timeline.checkout(first, { drop: [said.kind] });
+		await house.timeline.checkout(first + 1, { drop: [said.kind] });
+		house.ask("search");
+		await house.timeline.checkout(first, { drop: [said.kind] });
+		const inside = house.say("c");
+		expect(await house.timeline.preview(inside)).toMatchObject({ target: first, snappedFrom: inside });
+	});
+
+	test("the place is one on that line of history, not on the current one", async () => {
 		await using house = await House.open();
 		const first = await house.mark("first");
-		const { seq } = await house.timeline.checkout(0);
-		const other = await house.mark("on another line");
-		await house.timeline.checkout(first);
-		const open = house.ask("search");
-		expect(other).toBeGreaterThan(seq);
-		expect(await house.timeline.preview(open)).toMatchObject({ target: first, snappedFrom: open });
+		house.ask("search");
+		const inside = house.say("a");
+		await house.timeline.checkout(0);
+		await house.mark("on another line");
+		expect(await house.timeline.preview(inside)).toMatchObject({ target: first, snappedFrom: inside });
 	});
 
 	test("only the session that owns the record is asked", async () => {
@@ -629,4 +653,45 @@ test("a checkpoint of a state that a rewind has left is refused: it would be sto
 	expect(await house.records()).toEqual(before);
 	await house.mark("in time");
 	expect(await house.told()).toBe("one");
+});
+
+describe("what is to move", () => {
+	test("is a list of kinds in a scope that somebody has; all else is refused, and nothing is written", async () => {
+		await using house = await House.open();
+		const a = house.say("a");
+		house.do("b", plan);
+		house.say("c", side);
+		const before = await house.records();
+		const wrong = [
+			{ drop: "said" },
+			{ drop: [1] },
+			{ scope: { session: 7 } },
+			{ scope: { room: "x" } },
+			{ scope: null },
+		];
+		for (const part of wrong as unknown as CheckoutOptions[])
+			for (const go of ["preview", "checkout", "rewindTo"] as const)
+				await expect(house.timeline[go](a, part)).rejects.toMatchObject({ code: "TIMETRAVEL_COVERAGE" });
+		for (const scope of [
+			{ agent: "nobody" },
+			{ ...main, session: "none" },
+			{ ...main, run: "p2" },
+			{ ...side, run: "p1" },
+		])
+			await expect(house.timeline.assertKnown(scope)).rejects.toMatchObject({ code: "TIMETRAVEL_COVERAGE" });
+		for (const scope of [{}, alice, main, side, plan]) await house.timeline.assertKnown(scope);
+		expect(await house.records()).toEqual(before);
+	});
+
+	test("is known of who lost all records to a collection", async () => {
+		await using house = await House.open();
+		house.do("b", plan);
+		for (const each of ["a", "b", "c"]) {
+			house.say(each, bob);
+			await house.mark(each, { scope: bob });
+		}
+		await house.timeline.gc({ keepDays: 0, keepCheckpoints: 1, now: Number.MAX_SAFE_INTEGER });
+		for (const scope of [alice, main, plan, bob]) await house.timeline.assertKnown(scope);
+		await expect(house.timeline.assertKnown(side)).rejects.toMatchObject({ code: "TIMETRAVEL_COVERAGE" });
+	});
 });

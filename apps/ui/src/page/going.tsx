@@ -174,7 +174,14 @@ function Preview() {
 	);
 }
 
-function Amount({ of: { records, turns }, verb }: { readonly of: Extent; readonly verb: string }) {
+function Amount({ of: { records, turns, messages = 0 }, verb }: { readonly of: Extent; readonly verb: string }) {
+	if (records === undefined || turns === undefined)
+		return (
+			<p class="amount">
+				<b>{messages.toLocaleString("en")}</b> {messages === 1 ? "message" : "messages"}
+				<span>{verb}; how many records is unknown</span>
+			</p>
+		);
 	return (
 		<p class="amount">
 			<b>{records.toLocaleString("en")}</b> {records === 1 ? "record" : "records"}

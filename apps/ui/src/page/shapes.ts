@@ -84,8 +84,10 @@ export interface Diff {
 }
 
 export interface Extent {
-	readonly records: number;
-	readonly turns: number;
+	/** Absent: unknown, since a collection took records away; then there are the messages of the kept states. */
+	readonly records?: number;
+	readonly turns?: number;
+	readonly messages?: number;
 }
 
 /** What would happen. Nothing was written. */

@@ -10,8 +10,8 @@ export function radiusLines(
 	const waiting = workText(pauses);
 	return [
 		`leaves behind ${extentText(leaves)}`,
-		...(returns.records > 0 ? [`brings back ${extentText(returns)}`] : []),
-		...(stays.records > 0 ? [`keeps, of what came after #${target}, ${extentText(stays)}`] : []),
+		...(isThere(returns) ? [`brings back ${extentText(returns)}`] : []),
+		...(isThere(stays) ? [`keeps, of what came after #${target}, ${extentText(stays)}`] : []),
 		...(ended === "" ? [] : [`ends unfinished work that is not there at #${target}: ${ended}`]),
 		...(interrupts.length > 0 ? [`closes without an answer: ${workText({ turns: interrupts })}`] : []),
 		...(again === ""
@@ -23,10 +23,17 @@ export function radiusLines(
 	];
 }
 
-function extentText({ records, turns, sessions, ...begun }: Extent): string {
+/** What is unknown may be there. */
+const isThere = ({ records }: Extent): boolean => records !== 0;
+
+function extentText({ records, turns, messages = 0, sessions, ...begun }: Extent): string {
 	const whose = sessions.length > 0 ? ` in ${sessions.join(", ")}` : "";
 	const work = workText(begun);
-	return `${counted(records, "record")}, ${counted(turns, "turn")}${whose}${work === "" ? "" : `: ${work}`}`;
+	const much =
+		records === undefined || turns === undefined
+			? `${counted(messages, "message")}${whose}, and an unknown number of records, since gc took some of them away`
+			: `${counted(records, "record")}, ${counted(turns, "turn")}${whose}`;
+	return `${much}${work === "" ? "" : `: ${work}`}`;
 }
 
 function workText({ turns = [], plans = [], runs = [], scripts = [], others = [] }: Partial<Unfinished>): string {

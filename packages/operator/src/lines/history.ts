@@ -30,13 +30,16 @@ export function graphLines({ entries, branches, tip }: History, say: Say): strin
 	];
 }
 
+/** Said of what one cannot go to any more. */
+export const GONE = "  (taken away by gc)";
+
 function mark({ type, active }: HistoryEntry): string {
 	if (type === "reset") return active ? "◆" : "◇";
 	return active ? "●" : "○";
 }
 
-function textOf({ seq, title, branch, type, active, labels = [] }: HistoryEntry): string {
+function textOf({ seq, title, branch, type, active, labels = [], gone }: HistoryEntry): string {
 	const where = type === "reset" ? `  [${branch}]` : "";
 	const names = labels.map((name) => `  "${oneLine(name, 64)}"`).join("");
-	return `#${seq}  ${oneLine(title, 80)}${names}${where}${active ? "" : "  (abandoned)"}`;
+	return `#${seq}  ${oneLine(title, 80)}${names}${where}${active ? "" : "  (abandoned)"}${gone ? GONE : ""}`;
 }

@@ -1,5 +1,6 @@
 /** `branches`: every line of history there is. */
 import { readHistory } from "../history.ts";
+import { GONE } from "../lines/history.ts";
 import { historyShape } from "../shapes.ts";
 import { readVerb } from "../verb.ts";
 
@@ -12,7 +13,7 @@ export const branches = readVerb({
 	read: async (runtime) => (await readHistory(runtime)).branches,
 	lines: (found) =>
 		found.map(
-			({ name, parent, forkedAt, last, active, labels = [] }) =>
-				`${active ? "*" : " "} ${name}  to #${last}${parent === undefined ? "" : `  from #${forkedAt} of ${parent}`}${labels.map((each) => `  "${each}"`).join("")}`,
+			({ name, parent, forkedAt, last, active, labels = [], gone }) =>
+				`${active ? "*" : " "} ${name}  to #${last}${parent === undefined ? "" : `  from #${forkedAt} of ${parent}`}${labels.map((each) => `  "${each}"`).join("")}${gone ? GONE : ""}`,
 		),
 });

@@ -85,6 +85,6 @@ export const checkout = writeVerb({
 function whereTo({ kind, target, snappedFrom }: Pick<z.infer<typeof seen>, "kind" | "target" | "snappedFrom">): string {
 	const where = kind === "fork_switch" ? "on a branch that was abandoned" : "further back on the same line";
 	const snapped =
-		snappedFrom === undefined ? "" : `; #${snappedFrom} lies inside a tool cycle, and this is the checkpoint before it`;
+		snappedFrom === undefined ? "" : `; #${snappedFrom} lies inside a tool cycle, and this is just before its calls`;
 	return `#${target}, ${where}${snapped}`;
 }

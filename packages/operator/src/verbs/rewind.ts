@@ -50,7 +50,8 @@ export const rewind = writeVerb({
 		return preview.kind === "none" ? ["nothing was written: the state is as of there already"] : undefined;
 	},
 	undone({ preview: { kind, mode, tip: seq, target, affected, dropped } }) {
-		return kind === "none" && mode !== "cancel" ? { result: { kind, seq, target, affected, dropped } } : {};
+		if (kind !== "none" || mode === "cancel") return {};
+		return { result: { kind, seq, target, ...(affected && { affected }), ...(dropped && { dropped }) } };
 	},
 	question: ({ preview }) => `rewind to #${preview.target}?`,
 	async act(runtime, { preview, files: seen }, actor) {
@@ -64,7 +65,7 @@ export const rewind = writeVerb({
 		const done = {
 			none: "nothing was written: the state is as of there already",
 			note: `done: a note about all since #${target} joined the conversation at #${seq}; nothing was taken away`,
-			reset: `done: a reset at #${seq} that takes ${counted(dropped.all, "record")} away; ${parts[mode] ?? "the state"} is as of #${target}. Go back with: ${say`undo`}`,
+			reset: `done: a reset at #${seq} that takes ${dropped ? counted(dropped.all, "record") : "an unknown number of records"} away; ${parts[mode] ?? "the state"} is as of #${target}. Go back with: ${say`undo`}`,
 		};
 		return [done[kind], ...filesDoneLines(files), ...pausedLines(paused, say)];
 	},

@@ -52,7 +52,7 @@ export interface SqliteGenerations {
 	 * leaves the old database or the restored one, whole; run it again. A rotten generation is renamed to `….broken`; one that
 	 * the log has no record of, since it was brought back from a copy or truncated, is passed over.
 	 *
-	 * @throws SnapshotError `SNAPSHOT_NO_GENERATION`, `SNAPSHOT_DATABASE_BUSY`, `SNAPSHOT_OTHER_LOG`, `SNAPSHOT_NEWER_FORMAT`:
+	 * @throws SnapshotError `SNAPSHOT_AHEAD`, `SNAPSHOT_NO_GENERATION`, `SNAPSHOT_DATABASE_BUSY`, `SNAPSHOT_OTHER_LOG`, `SNAPSHOT_NEWER_FORMAT`:
 	 * the database is as it was; `SNAPSHOT_NOT_RESTORED`: it is that or the restored one
 	 */
 	restoreToSeq(seq: Seq, isBase: (seq: Seq) => boolean): Promise<Seq>;
@@ -127,6 +127,7 @@ class Generations implements SqliteGenerations {
 	}
 
 	async restoreToSeq(seq: Seq, isBase: (seq: Seq) => boolean): Promise<Seq> {
+		this.#refuseAhead(seq);
 		try {
 			const wanted = this.#files.seqs().filter((at) => at <= seq && isBase(at));
 			const crcs = new Map<Seq, string | undefined>();
@@ -237,7 +238,7 @@ class Generations implements SqliteGenerations {
 		if (seq <= durableTip) return;
 		throw new SnapshotError(
 			"SNAPSHOT_AHEAD",
-			`the record of seq ${seq} is not durable yet, only those up to ${durableTip}; nothing was stored. Await its \`durable\` before the capture`,
+			`the record of seq ${seq} is not durable yet, only those up to ${durableTip}; nothing was changed. Give a seq that there is, once its record is durable`,
 			{ seq, durableTip },
 		);
 	}
