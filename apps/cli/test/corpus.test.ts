@@ -120,7 +120,7 @@ const looks: readonly (readonly [argv: readonly string[], marks: readonly string
 	],
 	[
 		["skill", "list"],
-		["skill-2", "skill_run_started.skill", "skill_phase_entered.phase"],
+		["skill-2", "skill_run_started.skill", "skill_phase_entered.phase", "child-1", "parent.step"],
 	],
 	[
 		["script", "list"],
@@ -153,6 +153,7 @@ const looks: readonly (readonly [argv: readonly string[], marks: readonly string
 	[["plan", "retry", hostile("asked"), "s1"], ["asked", "plan-2"], 3],
 	[["plan", "amend", hostile("asked"), "--drop", "s1"], ["asked", "plan-2"], 3],
 	[["skill", "discard", hostile("asked")], ["asked", "skill-2"], 3],
+	[["skill", "discard", ids.child], ["child-1", "plan-2", "skill-2"], 3],
 	[["skill", "resume", hostile("asked")], ["asked", "skill-2"], 3],
 	[["script", "watch", hostile("asked")], ["asked"], 3],
 	[["script", "run", path("asked.ts")], ["asked.ts"], 3],

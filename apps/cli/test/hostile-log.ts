@@ -20,6 +20,7 @@ export const ids = {
 	step: hostile("step-1"),
 	skillRun: hostile("skill-1"),
 	openSkillRun: hostile("skill-2"),
+	child: hostile("child-1"),
 	script: hostile("script-1"),
 	openScript: hostile("script-2"),
 	agent: hostile("agent-1"),
@@ -224,7 +225,8 @@ export async function writeHostileLog(state: string, script: string): Promise<Ho
 	await add("plan_started", { plan: ids.openPlan });
 	await add("plan_step_failed", { plan: ids.openPlan });
 	await add("plan_paused", { plan: ids.openPlan });
-	await add("skill_run_started", { run: ids.openSkillRun });
+	await add("skill_run_started", { run: ids.child, parent: `plan/${ids.openPlan}/${hostile("parent.step")}/0/f:0` });
+	await add("skill_run_started", { run: ids.openSkillRun, parent: undefined });
 	await add("skill_phase_entered", { run: ids.openSkillRun });
 	const open: Scope = { ...main, run: ids.openScript };
 	await add("script_started", { run: ids.openScript }, open);
