@@ -551,8 +551,9 @@ function limitText({ plan, step, limit, reached, base, reason }: StepLimit): str
 		tokens: `has used ${reached} tokens`,
 		seconds: `has worked for ${reached} s`,
 	}[limit];
-	const more = limit === "iterations" ? "rounds" : limit;
-	return `Step ${step} of plan ${plan} ${why}. Extend the limit by ${base} ${more}, let the step fail, or pause the plan?`;
+	const more = { iterations: "round", retries: "retry", tokens: "token", seconds: "second" }[limit];
+	const many = limit === "retries" ? "retries" : `${more}s`;
+	return `Step ${step} of plan ${plan} ${why}. Extend the limit by ${base} ${base === 1 ? more : many}, let the step fail, or pause the plan?`;
 }
 
 const discarded = (plan: string, reason: string): string =>
