@@ -1,5 +1,6 @@
 /** `plan list | show | pause | resume | retry | amend | discard`: plans, in flight and over. */
 import { planAborted, planAmended, planPaused } from "@reyn/plan";
+import { tokensOf } from "@reyn/plan/internal";
 import type { PlanEntry, Runtime, StepOfPlan } from "@reyn/runtime";
 import { z } from "zod";
 import { OperatorError } from "../errors.ts";
@@ -77,10 +78,6 @@ function stepOf(step: StepOfPlan, all: readonly StepOfPlan[]): z.infer<typeof pl
 		...("took" in step && step.took !== undefined && { took: step.took }),
 	};
 }
-
-/** Of a step that got no answer they are unknown: its calls may have cost something. */
-const tokensOf = (step: StepOfPlan): number | undefined =>
-	"cost" in step && step.cost && step.cost.calls > 0 ? step.cost.inputTokens + step.cost.outputTokens : undefined;
 
 /** Undefined: one of them is unknown. */
 const sumOf = (all: readonly (number | undefined)[]): number | undefined =>
