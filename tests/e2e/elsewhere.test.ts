@@ -42,6 +42,24 @@ async function waiting(name: string): Promise<{ readonly process: Killable; read
 	return { process, run: /script run (r\w+) started/.exec(process.stderr())?.[1] ?? "" };
 }
 
+test("what is said of how the work is done is refused where another process does it, and nothing is begun", async () => {
+	await chatting();
+	await writeFile(join(root, "answers.yaml"), "- { to: x, answer: y }\n");
+	for (const [flag, value] of [
+		["--plan", "never"],
+		["--mode", "read-only"],
+		["--answers", join(root, "answers.yaml")],
+	] as const) {
+		const ended = await run(here, ["run", "-p", PLANNED, flag, value]);
+		expect(ended).toMatchObject({ code: 4, stdout: "" });
+		expect(ended.stderr).toMatch(
+			new RegExp(`another process has the log.*; ${flag} would count for nothing, so nothing was begun`),
+		);
+	}
+	expect(modelCalls(here)).toEqual([]);
+	expect((await run(here, ["run", "-p", "Where does a fox sleep?"])).code).toBe(0);
+});
+
 test("a question is answered on the terminal that asked it, and in the chat, and so is what was said told in short", async () => {
 	const held = await chatting();
 	const asked = await run(here, ["run", "-p", "Where does a fox sleep?"]);

@@ -13,7 +13,7 @@ import {
 import type { Runtime, ScriptEnd } from "@reyn/runtime";
 import { codeOf } from "@reyn/wal";
 import { type Globals, openForReading, openForWork, reading, stateOf } from "./context.ts";
-import { exitCodeOfEnd } from "./exit-code.ts";
+import { CliError, exitCodeOfEnd } from "./exit-code.ts";
 import { bySignal, exitCodes } from "./exit-codes.ts";
 import { out } from "./print.ts";
 import { untilStopped } from "./stop.ts";
@@ -32,6 +32,7 @@ export async function unlessHeld(
 		return await here();
 	} catch (error) {
 		if (codeOf(error) !== "WAL_LOCKED") throw error;
+		assertNothingOfHere(globals);
 		await using reader = await openForReading(globals);
 		const { tip: after } = reader.wal;
 		const there = await beginThere(verb, raw, "user", placesOf(globals));
@@ -39,6 +40,16 @@ export async function unlessHeld(
 		if (verb.isAtOnce) return sayDone(verb, there.begun, format);
 		return await tellWorkThere(verb, reader, { ...there, after, format, state: stateOf(globals) });
 	}
+}
+
+/** What was said of how this process works counts for nothing in another one. @throws CliError `CLI_REFUSED` */
+function assertNothingOfHere(globals: Globals): void {
+	const given = (["mode", "answers", "plan"] as const).filter((name) => globals[name] !== undefined);
+	if (given.length === 0) return;
+	throw new CliError(
+		"CLI_REFUSED",
+		`another process has the log and would do the work, as it was started; ${given.map((name) => `--${name}`).join(" and ")} would count for nothing, so nothing was begun. Leave it out, or end that process first`,
+	);
 }
 
 /** What is over once it has begun. Gives the exit code. */

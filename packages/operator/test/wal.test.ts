@@ -1,5 +1,5 @@
 /** Verbs over the files of a log: each record as it is stored, those to come, and a repair that costs exactly what was accepted. */
-import { cp, readFile, writeFile } from "node:fs/promises";
+import { cp, mkdtemp, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { layoutOf } from "@reyn/runtime";
 import { verifyLog } from "@reyn/wal/tools";
@@ -81,7 +81,7 @@ describe("a repair", () => {
 		readonly copy: string;
 		repair(raw?: object): ReturnType<typeof carryOutClosed>;
 	}> {
-		const copy = join(house.state, "..", `copy-${Math.random()}`);
+		const copy = await mkdtemp(join(house.state, "..", "copy-"));
 		await cp(log, copy, { recursive: true });
 		const file = join(copy, "wal.jsonl");
 		await writeFile(file, (await readFile(file, "utf8")).replace('{"v":1,"seq":4,"ts":1', '{"v":1,"seq":4,"ts":2'));

@@ -1,7 +1,11 @@
 /** Amends a plan: changes, adds or drops steps that have not begun. */
+import type { Appended, BlobStore, Draft } from "@reyn/wal";
+import { keptOf, writeDecomposition } from "./artifact.ts";
 import { type Decomposition, parseDecomposition } from "./decomposition.ts";
 import { PlanError } from "./errors.ts";
-import type { PlanRun } from "./plan-runs.ts";
+import { findPlan } from "./operate.ts";
+import type { PlanRun, PlanRuns } from "./plan-runs.ts";
+import { planAmended } from "./records.ts";
 import { isSettled, stepOf } from "./step-status.ts";
 
 export interface PlanAmendment {
@@ -64,4 +68,31 @@ export function amended(
 		[...tools, ...before.steps.flatMap((step) => step.tools)],
 		[...models, ...before.steps.flatMap(({ model = [] }) => model)],
 	);
+}
+
+/** Where a plan is amended. */
+export interface AmendPorts {
+	/** The plans as the log knows them now. */
+	runs(): PlanRuns;
+	readonly blobs: BlobStore;
+	/** The names of the tools and of the classes of models that a step may name. */
+	readonly tools: readonly string[];
+	readonly models?: readonly string[];
+	append(draft: Draft): Appended;
+}
+
+/** Gives a plan other pending steps, durably. @throws PlanError `PLAN_UNKNOWN`, `PLAN_LOST`, `PLAN_INVALID`; nothing is changed then */
+export async function amend(plan: string, amendment: PlanAmendment, ports: AmendPorts): Promise<void> {
+	const { blobs, tools, models } = ports;
+	const before = findPlan(ports.runs(), plan);
+	const made = await keptOf(before, plan, blobs);
+	const next = (): Decomposition => amended(findPlan(ports.runs(), plan), made, amendment, tools, models);
+	const decomposition = await writeDecomposition(next(), blobs);
+	// Checked again, in one turn of the event loop with the record: a step may have begun meanwhile, or somebody else amended it.
+	const { steps } = next();
+	if (findPlan(ports.runs(), plan).decomposition !== before.decomposition)
+		throw new PlanError("PLAN_INVALID", `plan ${plan} was amended meanwhile; look at its steps, and amend it again`, {
+			plan,
+		});
+	await ports.append(planAmended({ plan, steps: steps.length, decomposition, by: "person" })).durable;
 }

@@ -9,7 +9,7 @@ import { goalLine, stepLine, stepRequest } from "./step-prompt.ts";
 export const EACH = 8 * 1024;
 export const ALL = 24 * 1024;
 
-export const READ_RESULT = "read_result";
+const READ_RESULT = "read_result";
 
 /** How much of a step's question one part takes. Tokens are estimated. */
 export interface PartSize {

@@ -1,7 +1,7 @@
 /** Plans over a directory, an engine or a log that is open: starts them, goes on with those in flight, and delivers each answer. */
 import { laneClosed, type Model, type StepPorts, stepPorts, type Tool, type Using } from "@reyn/journal";
 import { type Appended, type Draft, isReynError, type LogEngine, type Scope } from "@reyn/wal";
-import { amended, type PlanAmendment } from "./amend.ts";
+import { amend, type PlanAmendment } from "./amend.ts";
 import { keptOf, readDecomposition, writeDecomposition } from "./artifact.ts";
 import {
 	type Decomposition,
@@ -24,7 +24,7 @@ import { findKept, findPlan } from "./operate.ts";
 import { type OwnLogOptions, openOwnLog, type PlanLog } from "./own-log.ts";
 import { type PlanRun, type PlanRuns, planIn, planRuns, plansOf, type StepRun } from "./plan-runs.ts";
 import { proposalLane, propose } from "./propose.ts";
-import { planAborted, planAmended, planLane, planPaused, planResumed, planStarted, planStepsReset } from "./records.ts";
+import { planAborted, planLane, planPaused, planResumed, planStarted, planStepsReset } from "./records.ts";
 import { stepOf, textOf } from "./step-status.ts";
 
 export interface OpenPlansOptions
@@ -217,18 +217,11 @@ class OpenedPlans implements Plans {
 		return again;
 	}
 
-	async amend(plan: string, amendment: PlanAmendment): Promise<void> {
-		const before = findPlan(this.#runs, plan);
-		const made = await this.#stepsOf(before, plan);
-		const next = (): Decomposition => amended(findPlan(this.#runs, plan), made, amendment, this.#names);
-		const decomposition = await writeDecomposition(next(), this.#log.blobs);
-		// Checked again, in one turn of the event loop with the record: a step may have begun meanwhile.
-		const { steps } = next();
-		if (findPlan(this.#runs, plan).decomposition !== before.decomposition)
-			throw new PlanError("PLAN_INVALID", `plan ${plan} was amended meanwhile; look at its steps, and amend it again`, {
-				plan,
-			});
-		await this.#append(planAmended({ plan, steps: steps.length, decomposition, by: "person" }), plan).durable;
+	amend(plan: string, amendment: PlanAmendment): Promise<void> {
+		return amend(plan, amendment, {
+			...{ runs: () => this.#runs, blobs: this.#log.blobs, tools: this.#names },
+			append: (draft) => this.#append(draft, plan),
+		});
 	}
 
 	async discard(plan: string, reason: string): Promise<void> {

@@ -1,6 +1,6 @@
 /** Questions of an operator about plans: which are in flight, and what their steps cost. */
 import { PlanError } from "./errors.ts";
-import { isInFlight, type PlanRun, type PlanRuns, planIn, plansOf } from "./plan-runs.ts";
+import { isInFlight, type PlanRun, type PlanRuns, planIn, plansOf, type StepRun } from "./plan-runs.ts";
 
 /** The plan of an id that is in flight. @throws PlanError `PLAN_UNKNOWN`, saying how one that is over can go on, and naming the plans in flight */
 export function findPlan(plans: PlanRuns, id: string): PlanRun {
@@ -49,6 +49,10 @@ function endOf(run: PlanRun): string {
 
 const failedIn = ({ steps }: PlanRun): readonly string[] =>
 	Object.entries(steps).flatMap(([id, { status }]) => (status === "failed" ? [id] : []));
+
+/** The tokens that the last attempt of a step took. Undefined: unknown, as of one that got no answer, whose calls may have cost something. */
+export const tokensOf = (step: StepRun): number | undefined =>
+	"cost" in step && step.cost && step.cost.calls > 0 ? step.cost.inputTokens + step.cost.outputTokens : undefined;
 
 /** What the finished steps of a plan cost, which a resume does not pay for again. */
 export function costOf({ steps }: PlanRun): {

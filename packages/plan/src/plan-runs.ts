@@ -218,10 +218,14 @@ const running = ({ why: _why, ...run }: PlanRun): PlanRun => ({ ...run, status: 
 const tookOf = (step: StepRun, { ts }: WalRecord): { readonly took?: number } =>
 	step.status === "running" && step.at !== undefined ? { took: Math.max(0, ts - step.at) } : {};
 
-const again = (before: StepRun): StepRun => ({
-	...{ status: "pending", attempt: before.attempt + 1 },
-	...("cost" in before && before.cost && { cost: before.cost }),
-});
+/** One that has not begun has nothing to run again: this attempt is still its first, or its next one. */
+const again = (before: StepRun): StepRun =>
+	before.status === "pending"
+		? before
+		: {
+				...{ status: "pending", attempt: before.attempt + 1 },
+				...("cost" in before && before.cost && { cost: before.cost }),
+			};
 
 function withPlan(state: PlanRuns, plan: string, next: (run: PlanRun) => PlanRun): PlanRuns {
 	const run = entryAt(state.live, plan);

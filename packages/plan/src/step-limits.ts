@@ -94,7 +94,9 @@ export class StepLimits {
 			return true;
 		}
 		const of = { reason: message, after: [forgotten] };
-		if (await this.#isExtended("retries", this.#allowed("retries", retryLimit), retryLimit, of)) return true;
+		// An extension has it asked anew, which is one try more than there are retries.
+		const base = retryLimit + 1;
+		if (await this.#isExtended("retries", this.#allowed("retries", base) - 1, base, of)) return true;
 		throw error;
 	}
 

@@ -47,6 +47,8 @@ const RESULT_BYTES = 1024;
 
 /** The longest reason of a failed step, in characters: it stands in the record, and in the prompts of steps that depend on it. */
 const MAX_REASON = 1000;
+/** The same in bytes of JSON: a finished step takes less than 2 KB of the state. */
+const REASON_BYTES = 1500;
 
 /**
  * Runs an attempt until it ends, or waits. A model call is tried again by the common policy, `retryLimit` times.
@@ -160,5 +162,11 @@ async function kept(lane: string, reply: ModelReply, ports: PlanPorts): Promise<
 }
 
 /** What is told of it now is what the log gives back later: half a character is U+FFFD. */
-const cut = (text: string): string =>
-	(text.length > MAX_REASON ? `${text.slice(0, MAX_REASON - 1)}…` : text).toWellFormed();
+function cut(text: string): string {
+	for (let most = MAX_REASON; ; ) {
+		const short = (text.length > most ? `${text.slice(0, most - 1)}…` : text).toWellFormed();
+		const bytes = Buffer.byteLength(JSON.stringify(short));
+		if (bytes <= REASON_BYTES) return short;
+		most = Math.floor((Math.min(most, text.length) * REASON_BYTES) / bytes);
+	}
+}

@@ -257,6 +257,19 @@ describe("a fresh plan", () => {
 		expect((await process.records()).filter(planStepFailed.is)[0]?.data.reason).toMatch(/^no: x{900,2000}…$/);
 	});
 
+	test.each(["€", "𝄞", "\u0001", '"', "\ud834"])(
+		"whose step fails with an endless reason of %j takes less than 2 KB of the state, and its record is as small",
+		async (sign) => {
+			await using process = await Process.start({ model: scripted({ s1: failing(`no: ${sign.repeat(5000)}`) }) });
+			await process.execute(planOf("s1", "s2 needs s1"));
+			const record = (await process.records()).find(planStepFailed.is);
+			expect(record?.data.reason).toMatch(/^no: .{200,}…$/su);
+			const step = process.run().steps.s1;
+			expect(step).toMatchObject({ status: "failed", reason: record?.data.reason });
+			expect(Buffer.byteLength(JSON.stringify(step))).toBeLessThan(1900);
+		},
+	);
+
 	test("whose step fails with a reason that is cut in the middle of a character tells what is recorded", async () => {
 		await using process = await Process.start({
 			model: scripted({ s1: failing(`${"x".repeat(998)}\u{1f6a7} closed`) }),

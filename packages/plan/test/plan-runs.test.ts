@@ -71,7 +71,8 @@ describe("a step", () => {
 		const before = [begun("s1"), failed("s1"), again("s1", "s2")];
 		expect(stepsAfter(...before)).toEqual({
 			s1: { status: "pending", attempt: 1 },
-			s2: { status: "pending", attempt: 1 },
+			// It never ran.
+			s2: { status: "pending", attempt: 0 },
 		});
 		expect(stepsAfter(...before, begun("s1", 1), done("s1", "found at last")).s1).toEqual({
 			status: "completed",
@@ -80,7 +81,7 @@ describe("a step", () => {
 			cost,
 			took: 1000,
 		});
-		expect(stepsAfter(...before, again("s1")).s1).toEqual({ status: "pending", attempt: 2 });
+		expect(stepsAfter(...before, again("s1")).s1).toEqual({ status: "pending", attempt: 1 });
 	});
 
 	test("that is reset leaves the others as they are", () => {

@@ -65,7 +65,7 @@ const cases: Readonly<Record<string, Case>> = {
 			return scripted({ s1: () => (++failures < 3 ? failing("busy", { retryable: true }) : "found") });
 		},
 		...{
-			asked: { reached: 1, base: 1, reason: expect.stringContaining("busy") as unknown as string },
+			asked: { reached: 1, base: 2, reason: expect.stringContaining("busy") as unknown as string },
 			...{ reason: /gave no answer in 2 tries: busy/, calls: 4 },
 		},
 	},

@@ -200,7 +200,9 @@ describe("at a limit", () => {
 		const [question] = runtime.questions();
 		expect(question).toMatchObject({
 			from: { kind: "plan", id: plan },
-			question: expect.stringMatching(/^Step b of plan p\d+ got no answer of its model after 0 retries: .*503: away/),
+			question: expect.stringMatching(
+				/^Step b of plan p\d+ got no answer of its model after 0 retries: .*503: away.* by 1 retry, let/,
+			),
 			choices: ["extend", "fail", "pause"],
 		});
 		await runtime.close();

@@ -51,6 +51,8 @@ export interface At {
 	readonly state: string;
 	/** The plans that were told of since the start. */
 	plans(): readonly PlanCard[];
+	/** The plans that a command has paused or amended, until the event of that has come. */
+	readonly changed: Set<string>;
 	/** The session that one talks in. */
 	readonly scope: SessionScope;
 }
@@ -217,9 +219,17 @@ class ChatDesk implements Desk {
 
 	examining: Desk["examining"] = (use) => use(layoutOf(this.#at.state).wal);
 
-	acting: Desk["acting"] = (verb, seen) => {
+	acting: Desk["acting"] = async (verb, seen) => {
+		const { runtime, changed } = this.#at;
 		this.question = firstPrompt(this.#at, seen);
-		return verb.act(this.#at.runtime, seen, "user");
+		const { plan } = seen as { readonly plan?: string };
+		const own = verb.name === "plan pause" || verb.name === "plan amend" ? plan : undefined;
+		if (own === undefined) return verb.act(runtime, seen, "user");
+		changed.add(own);
+		return verb.act(runtime, seen, "user").catch((error) => {
+			changed.delete(own);
+			throw error;
+		});
 	};
 
 	async confirm(question: string, shown: readonly string[]): Promise<boolean> {

@@ -24,7 +24,7 @@ import {
 	stateOf,
 } from "../context.ts";
 import { costTogether } from "../cost.ts";
-import { restoredLines } from "../event-lines.ts";
+import { isPaused, restoredLines } from "../event-lines.ts";
 import { CliError, exitCodeOf } from "../exit-code.ts";
 import { bySignal, exitCodes } from "../exit-codes.ts";
 import { out, terminal } from "../print.ts";
@@ -62,6 +62,8 @@ export async function chat(globals: Globals, options: ChatOptions): Promise<numb
 	const face = await faceOf(globals, plain);
 	let scope: SessionScope = options.session ?? options.resume ?? mainSession;
 	let plans: readonly PlanCard[] = [];
+	/** The plans that are changed from here: what came of that is said by the command. */
+	const changed = new Set<string>();
 	/** How scripts have ended, said. */
 	let told: Promise<unknown> = Promise.resolve();
 	/** What ends with the chat is said at the next start. */
@@ -69,7 +71,8 @@ export async function chat(globals: Globals, options: ChatOptions): Promise<numb
 	const runtime = await openForWork(globals, {
 		onEvent(event: RuntimeEvent) {
 			plans = toldPlans(plans, event);
-			if (!isTalkOfOther(event, scope)) face.show(event);
+			const isSaid = (isPaused(event) || event.type === "plan_amended") && changed.delete(event.plan);
+			if (!isSaid && !isTalkOfOther(event, scope)) face.show(event);
 			if (event.type !== "script" || event.event.type !== "ended" || isLeft) return;
 			const { run, event: end } = event;
 			told = Promise.all([told, sayEnd({ runtime, face }, run, end)]);
@@ -96,7 +99,7 @@ export async function chat(globals: Globals, options: ChatOptions): Promise<numb
 		signal.addEventListener("abort", () => face.close());
 		try {
 			await begin(runtime, face, () => plans, { globals, restore, version, scope });
-			const at = { runtime, face, globals, state: stateOf(globals), plans: () => plans, scope };
+			const at = { runtime, face, globals, state: stateOf(globals), plans: () => plans, changed, scope };
 			for await (const input of face.inputs) {
 				const text = input.text.trim();
 				// What was typed ahead of a stop is not carried out after it.

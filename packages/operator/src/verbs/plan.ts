@@ -1,5 +1,6 @@
 /** `plan list | show | pause | resume | retry | amend | discard`: plans, in flight and over. */
 import { planAborted, planAmended, planPaused } from "@reyn/plan";
+import { tokensOf } from "@reyn/plan/internal";
 import type { PlanEntry, Runtime, StepOfPlan, StepWithChildren } from "@reyn/runtime";
 import { z } from "zod";
 import { OperatorError } from "../errors.ts";
@@ -92,10 +93,6 @@ function stepOf(step: StepWithChildren, all: readonly StepOfPlan[]): z.infer<typ
 		...(children.length > 0 && { children: [...children] }),
 	};
 }
-
-/** Of a step that got no answer they are unknown: its calls may have cost something. */
-const tokensOf = (step: StepOfPlan): number | undefined =>
-	"cost" in step && step.cost && step.cost.calls > 0 ? step.cost.inputTokens + step.cost.outputTokens : undefined;
 
 /** Undefined: one of them is unknown. */
 const sumOf = (all: readonly (number | undefined)[]): number | undefined =>

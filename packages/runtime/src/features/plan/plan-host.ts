@@ -18,7 +18,6 @@ import {
 	type PlanStep,
 	parseDecomposition,
 	planAborted,
-	planAmended,
 	planIn,
 	planLane,
 	planPaused,
@@ -35,7 +34,7 @@ import {
 	withDependents,
 	writeDecomposition,
 } from "@reyn/plan";
-import { attemptLane, costOf, isSettled, keptOf, shownTo, stepOf } from "@reyn/plan/internal";
+import { amend, attemptLane, costOf, isSettled, keptOf, shownTo, stepOf, tokensOf } from "@reyn/plan/internal";
 import { type BlobStore, canonicalJson, isReynError, type Scope } from "@reyn/wal";
 import { brief } from "../../kernel/audit.ts";
 import { atOnce, type End, type Keep, sayEnd, shownWhenOver, type Went } from "../../kernel/background.ts";
@@ -323,7 +322,10 @@ export class PlanHost implements FeatureHost {
 		const ids = made.steps.map(({ id }) => id);
 		const again = from === undefined ? ids.filter((id) => !isSettled(stepOf(run, id))) : withDependents(made, from);
 		return {
-			runs: again.map((id) => ({ id, ...tokensOf(stepOf(run, id)) })),
+			runs: again.map((id) => {
+				const tokens = tokensOf(stepOf(run, id));
+				return { id, ...(tokens !== undefined && { tokens }) };
+			}),
 			stays: ids.filter((id) => !again.includes(id)),
 		};
 	}
@@ -361,32 +363,28 @@ export class PlanHost implements FeatureHost {
 	 * @throws PlanError `PLAN_UNKNOWN`, `PLAN_LOST`, `PLAN_INVALID`; nothing is changed then
 	 */
 	async amend(session: Session, plan: string, amendment: PlanAmendment): Promise<void> {
-		const { decomposition: before } = findPlan(session.view.get(planRuns), plan);
-		const made = await this.#stepsOf(before, plan);
-		const next = (): Decomposition => this.#amended(session, plan, made, amendment);
-		const hash = await writeDecomposition(next(), this.#blobs);
-		// Checked again, in one turn of the event loop with the record: a step may have begun meanwhile, or somebody else amended it.
-		const { steps } = next();
-		if (findPlan(session.view.get(planRuns), plan).decomposition !== before)
-			throw new PlanError("PLAN_INVALID", `plan ${plan} was amended meanwhile; look at its steps, and amend it again`, {
-				plan,
-			});
-		const record = planAmended({ plan, steps: steps.length, decomposition: hash, by: "person" });
-		await session.log.append(record, planScope(session, plan)).durable;
+		await amend(plan, amendment, {
+			...{ runs: () => session.view.get(planRuns), blobs: this.#blobs },
+			...{ tools: this.#toolNames(session, plan), models: this.#classes },
+			append: (draft) => session.log.append(draft, planScope(session, plan)),
+		});
 	}
 
 	/** What {@link amend} would do. @throws PlanError as it does */
 	async amending(session: Session, plan: string, amendment: PlanAmendment): Promise<AmendPreview> {
 		const { decomposition } = findPlan(session.view.get(planRuns), plan);
 		const before = await this.#stepsOf(decomposition, plan);
-		return { before: before.steps, after: this.#amended(session, plan, before, amendment).steps };
+		const run = findPlan(session.view.get(planRuns), plan);
+		return {
+			before: before.steps,
+			after: amended(run, before, amendment, this.#toolNames(session, plan), this.#classes).steps,
+		};
 	}
 
-	#amended(session: Session, plan: string, made: Decomposition, amendment: PlanAmendment): Decomposition {
-		const run = findPlan(session.view.get(planRuns), plan);
-		const piece = planPiece(session.view, plan);
-		const names = this.#stepTools(session, piece, run.model).map(({ name }) => name);
-		return amended(run, made, amendment, names, this.#classes);
+	/** @throws PlanError `PLAN_UNKNOWN` */
+	#toolNames(session: Session, plan: string): readonly string[] {
+		const { model } = findPlan(session.view.get(planRuns), plan);
+		return this.#stepTools(session, planPiece(session.view, plan), model).map(({ name }) => name);
 	}
 
 	async #stepsOf(decomposition: string, plan: string): Promise<Decomposition> {
@@ -538,12 +536,6 @@ const endOf = (session: Session, plan: string): End => ({
 
 const fromOf = (plan: string, run?: PlanRun): From => ({ kind: PLAN, id: plan, ...chainOf(run) });
 
-/** What the last attempt of a step took. Of one that got no answer that is unknown: its calls may have cost something. */
-function tokensOf(step: StepRun): { readonly tokens?: number } {
-	if (!("cost" in step) || !step.cost || step.cost.calls === 0) return {};
-	return { tokens: step.cost.inputTokens + step.cost.outputTokens };
-}
-
 function contextOf(
 	decomposition: Decomposition,
 	step: PlanStep,
@@ -576,8 +568,9 @@ function limitText({ plan, step, limit, reached, base, reason }: StepLimit): str
 		tokens: `has used ${reached} tokens`,
 		seconds: `has worked for ${reached} s`,
 	}[limit];
-	const more = limit === "iterations" ? "rounds" : limit;
-	return `Step ${step} of plan ${plan} ${why}. Extend the limit by ${base} ${more}, let the step fail, or pause the plan?`;
+	const more = { iterations: "round", retries: "retry", tokens: "token", seconds: "second" }[limit];
+	const many = limit === "retries" ? "retries" : `${more}s`;
+	return `Step ${step} of plan ${plan} ${why}. Extend the limit by ${base} ${base === 1 ? more : many}, let the step fail, or pause the plan?`;
 }
 
 const discarded = (plan: string, reason: string): string =>
