@@ -15,7 +15,7 @@ export interface PlanResult {
 /** @throws LostResult for one that is missing or changed in `results` */
 export async function answerOf(run: PlanRun, decomposition: Decomposition, results?: BlobStore): Promise<PlanResult> {
 	const { steps } = decomposition;
-	const failed = steps.map(({ id }) => id).filter((id) => stepOf(run, id).status === "failed");
+	const failed = failedIn(run, decomposition);
 	const terminal = terminalStep(decomposition);
 	const last = stepOf(run, terminal.id);
 	if (last.status !== "failed") return { text: await resultOf(run, terminal.id, results), failed };
@@ -30,3 +30,7 @@ export async function answerOf(run: PlanRun, decomposition: Decomposition, resul
 	].join("\n\n");
 	return { text, failed };
 }
+
+/** The ids of the steps that failed, in the plan's order. */
+export const failedIn = (run: PlanRun, { steps }: Decomposition): readonly string[] =>
+	steps.map(({ id }) => id).filter((id) => stepOf(run, id).status === "failed");

@@ -2,7 +2,7 @@
 import { laneClosed, type Model, type SpilledText, spillText, type Tool, type Using } from "@reyn/journal";
 import { INLINE_BYTES } from "@reyn/journal/internal";
 import { isReynError, type Scope } from "@reyn/wal";
-import { answerOf, type PlanResult } from "./answer.ts";
+import { answerOf, failedIn, type PlanResult } from "./answer.ts";
 import { type Decomposition, type PlanStep, terminalStep } from "./decomposition.ts";
 import { PlanError } from "./errors.ts";
 import { LostResult, LostResults } from "./lost-result.ts";
@@ -84,6 +84,8 @@ export interface PlanPorts extends Using {
 	deliver(text: string, spilled?: SpilledText): Promise<void>;
 	/** Work that calls of steps begin in lanes below their own, such as skills. Absent: they begin none. */
 	readonly children?: StepChildren | undefined;
+	/** Was the answer of these steps delivered before a crash? Then it is not made again where its result is lost since. Absent: it is. */
+	isDelivered?(): boolean;
 	/** Called when the outcome of a step, or the end of the plan, is durable, to write a checkpoint. */
 	onBoundary(kind: "plan_step" | "plan", title: string, scope: Scope): Promise<void>;
 }
@@ -177,6 +179,13 @@ export async function execute(
 					break;
 				} catch (error) {
 					if (!(error instanceof LostResult)) throw error;
+					if (ports.isDelivered?.()) {
+						answer = {
+							text: `(its answer was delivered; ${error.message})`,
+							failed: failedIn(run, made.decomposition),
+						};
+						break;
+					}
 					await lost.runAgain(error);
 					continue;
 				}

@@ -88,6 +88,32 @@ test("a step whose result is lost runs again at the next start; the stream says 
 	await runtime.close();
 });
 
+test.each([3000, 60_000])(
+	"an answer of %i bytes that is recorded is the one answer, where the process dies before the end of its plan and the results are lost",
+	async (bytes) => {
+		const says = () =>
+			scripted((request) =>
+				lastOf(request) === "plan!" ? [{ name: PLAN_TOOL, args: PLAN }] : "b\n".repeat(bytes / 2),
+			);
+		const first = await open(project, { model: says() });
+		const turn = await first.runtime.prompt("plan!");
+		await first.runtime.idle();
+		await first.runtime.close();
+		const state = await cutAfter(project, (await kindsIn(project)).indexOf("assistant_message") + 1);
+		await emptyArea(state, "results");
+
+		const again = says();
+		const { runtime, events, shown } = await open({ ...project, state }, { model: again });
+		runtime.resume();
+		await runtime.idle();
+		expect(again.asked).toEqual([]);
+		expect(shown).toMatchObject([{ from: `p${turn}`, text: expect.stringMatching(/^b\nb\n/) }]);
+		expect(runtime.plans()).toMatchObject([{ status: "completed", finished: 2 }]);
+		expect(events.filter(({ type }) => type === "plan_end")).toMatchObject([{ outcome: "completed", failed: [] }]);
+		await runtime.close();
+	},
+);
+
 test("an answer that nobody was shown is shown whole at the next start; if it is lost, how it begins", async () => {
 	const mute = await open(project, { model: model(), onMessage: () => Promise.reject(new Error("no screen")) });
 	await mute.runtime.prompt("plan!");

@@ -465,6 +465,7 @@ export class PlanHost implements FeatureHost {
 					this.#emit({ type: "plan_step", scope: session.scope, ...progress });
 			},
 			context: (context) => this.#emit({ type: "plan_step_context", scope: session.scope, ...context }),
+			isDelivered: () => this.#isAnswered(session, plan),
 			deliver: async (text, spilled) => {
 				const said = await keep(() =>
 					this.#messages.record(session, fromOf(plan, current()), current().since, text, spilled),
