@@ -26,7 +26,12 @@ export class Counting {
 		this.#types = types;
 	}
 
-	/** How many entries count now: after the first time only what came since is read, but for a rewind of the process. */
+	/** Takes note of how many entries count behind a rewind. */
+	rewound(processId: string, seq: Seq, count: number): void {
+		this.#totals.set(processId, { seq, count });
+	}
+
+	/** How many entries count now: the first time all are read, then what came since. */
 	async total(processId: string): Promise<number> {
 		const scope = scopeOf(processId);
 		const { tip } = this.#wal;

@@ -246,7 +246,8 @@ class OpenEntries<S> implements Entries<S> {
 		return this.#timeline.live(scopeOf(processId));
 	}
 
-	async #reset({ processId, mode, tip, affected, dropped, restored }: EntriesPlan, to: Seq, actor: string) {
+	async #reset(plan: EntriesPlan, to: Seq, actor: string): Promise<Entry> {
+		const { processId, mode, tip, total: before, affected, dropped, restored } = plan;
 		const { seq } = await this.#timeline.checkout(to, {
 			scope: scopeOf(processId),
 			mode,
@@ -255,6 +256,7 @@ class OpenEntries<S> implements Entries<S> {
 			counts: { ...affected, dropped: dropped.all, restored: restored.all },
 			...this.#drop(mode),
 		});
+		this.#counting.rewound(processId, seq, before - dropped.all + restored.all);
 		return entryOf((await this.#timeline.record(seq)) as WalRecord);
 	}
 
