@@ -96,7 +96,7 @@ export interface Entries<S = readonly Entry[]> extends AsyncDisposable {
 	apply(plan: ApplyPlan): Promise<Entry | undefined>;
 	/** The state of a process: the fold of the entries that count, from its newest checkpoint on. */
 	recover(of: OfProcess): Promise<S>;
-	/** Keeps the state of a process, so that a recovery reads only what comes after. Well at the end of a turn. Default of `state`: saves nothing. */
+	/** Stores the state of a process, so that a recovery folds only what comes after: at the end of a turn, say. Without `state` there is none. */
 	checkpoint(of: OfProcess): Promise<void>;
 	/** Waits until all is durable, then frees the journal for another process. */
 	close(): Promise<void>;
@@ -212,7 +212,12 @@ class OpenEntries<S> implements Entries<S> {
 			if (mode === "cancel") return undefined;
 			const target = targetOf(beforeEntry);
 			return await (mode === "summarize"
-				? this.#note(plan, { target, actor, counts: { ...affected }, text: noteText(plan) })
+				? this.#note(plan, {
+						target,
+						actor,
+						counts: { ...affected },
+						text: noteText(plan, await this.#counting.after(target, scope)),
+					})
 				: this.#reset(plan, target, actor));
 		} catch (error) {
 			throw asStale(error);
