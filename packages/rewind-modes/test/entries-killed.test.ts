@@ -40,7 +40,7 @@ test("killed right after a line of success it has what was said; killed before, 
 	const after = await states();
 	const random = seeded(SEED);
 	let [between, exact] = [0, 0];
-	for (let kill = 0; kill < sample(6, 50); kill++) {
+	for (let kill = 0; kill < sample(4, 50); kill++) {
 		const at = join(directory, `${kill}`);
 		const program = startSource(join(import.meta.dirname, "rewind-forever.ts"), [at]);
 		// Most at the two steps of each eight that rewind.
@@ -62,14 +62,14 @@ test("killed right after a line of success it has what was said; killed before, 
 		const plan = await entries.plan({ processId, beforeEntry: last?.id ?? "", mode: "both" });
 		expect(await entries.apply({ processId, plan, actor: "ada" })).toBeDefined();
 	}
-	expect(exact + between).toBe(sample(6, 50));
+	expect(exact + between).toBe(sample(4, 50));
 	expect(exact).toBeGreaterThan(0);
 });
 
 test("whatever record the log ends behind, it has what was read then", async () => {
 	const whole = join(directory, "whole");
 	const entries = await fileEntries(whole);
-	const [steps, log] = [sample(24, STEPS), join(whole, "wal.jsonl")];
+	const [steps, log] = [sample(16, STEPS), join(whole, "wal.jsonl")];
 	const linesNow = async () => (await readFile(log, "utf8")).split("\n").filter((line) => line.trim() !== "");
 	/** By the number of lines that the log has: what is read. */
 	const after = new Map<number, unknown>();

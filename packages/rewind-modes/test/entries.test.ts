@@ -3,7 +3,10 @@ import { createHash } from "node:crypto";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { memorySnapshots } from "@reyn/snapshot";
+import { mortalEngine } from "@reyn/wal/testing";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { openEntries } from "../src/entries/entries.ts";
 import {
 	type Entries,
 	type EntriesOptions,
@@ -78,7 +81,10 @@ describe.each<[string, Open]>([
 			data: { beforeEntry: e.e6, mode, actor: "alice@acme.com", affected: { all: 3, conversation: 2, code: 1 } },
 		});
 		expect((await all(entries)).at(-1)).toEqual(rewind);
-		if (mode === "summarize") expect(rewind?.data.text).toContain("2 messages and 1 steps");
+		if (mode === "summarize")
+			expect(rewind?.data.text).toContain(
+				"were 3 entries (1 user_prompt, 1 tool_call, 1 assistant_message), from 2023-11-14T22:13:20.000Z to 2023-11-14T22:13:20.000Z.",
+			);
 	});
 
 	test("an entry is rewound with the first one, and none is left", async () => {
@@ -222,6 +228,45 @@ describe.each<[string, Open]>([
 		expect(await texts(entries)).toEqual(["e1", "e2", "e3", "e4", "e5", "both"]);
 	});
 });
+
+test.each<RewindMode | "append">(["append", "both", "summarize"])(
+	"what the log did not take is told to nobody: %s",
+	async (what) => {
+		const engine = mortalEngine();
+		const before = await openEntries(engine, memorySnapshots());
+		const { id } = await before.append({ processId, type: "user_prompt", data: { text: "e1" } });
+		const mode = what === "append" ? "both" : what;
+		const plan = await before.plan({ processId, beforeEntry: id, mode });
+		engine.die();
+		const next = what === "append" ? { processId, type: "tool_call" } : undefined;
+		await expect(next ? before.append(next) : before.apply({ processId, plan, actor: "ada" })).rejects.toThrow();
+		await before.close().catch(() => {});
+		engine.revive();
+		await using after = await openEntries(engine, memorySnapshots());
+		expect(await texts(after)).toEqual(["e1"]);
+	},
+);
+
+test.each<RewindMode>(["both", "summarize"])(
+	"whenever an entry comes while %s is applied, the rewind is refused or the entry came after it",
+	async (mode) => {
+		await using entries = await memoryEntries();
+		const done = { applied: 0, refused: 0 };
+		for (let ticks = 0; ticks < 120; ticks++) {
+			const { id } = await entries.append({ processId, type: "user_prompt" });
+			const plan = await entries.plan({ processId, beforeEntry: id, mode });
+			const applying = entries.apply({ processId, plan, actor: "ada" }).catch(({ code }) => code);
+			for (let left = ticks; left > 0; left--) await undefined;
+			const { id: came } = await entries.append({ processId, type: "tool_call" });
+			const applied = await applying;
+			if (typeof applied === "string") expect(applied).toBe("REWIND_STALE");
+			else expect(Number(applied?.id.slice(1)), `after ${ticks} ticks`).toBeLessThan(Number(came.slice(1)));
+			done[typeof applied === "string" ? "refused" : "applied"]++;
+		}
+		expect(done.refused).toBeGreaterThan(0);
+		expect(done.applied).toBeGreaterThan(0);
+	},
+);
 
 describe("in a directory", () => {
 	test("plans, refusals and cancel leave every file byte-identical", async () => {

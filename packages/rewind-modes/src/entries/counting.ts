@@ -11,6 +11,9 @@ export interface Counted {
 	readonly counts: Counts;
 	/** The types among them that are neither conversation nor code. */
 	readonly unclassified: readonly string[];
+	readonly byType: Readonly<Record<string, number>>;
+	/** When the first and the last of them was appended, in milliseconds since 1970; undefined: there is none. */
+	readonly span: readonly [first: number, last: number] | undefined;
 }
 
 export class Counting {
@@ -26,7 +29,12 @@ export class Counting {
 		this.#types = types;
 	}
 
-	/** How many entries count now: after the first time only what came since is read, but for a rewind of the process. */
+	/** Takes note of how many entries count behind a rewind. */
+	rewound(processId: string, seq: Seq, count: number): void {
+		this.#totals.set(processId, { seq, count });
+	}
+
+	/** How many entries count now: the first time all are read, then what came since. */
 	async total(processId: string): Promise<number> {
 		const scope = scopeOf(processId);
 		const { tip } = this.#wal;
@@ -76,21 +84,27 @@ function parting(resets: readonly Reset[], seq: Seq): Seq {
 
 class Tally {
 	readonly #types: Types;
-	readonly #counts = { conversation: 0, code: 0, other: 0 };
-	readonly #unclassified = new Set<string>();
+	readonly #byType = new Map<string, number>();
+	#span: [first: number, last: number] | undefined;
 
 	constructor(types: Types) {
 		this.#types = types;
 	}
 
-	add({ kind }: WalRecord): void {
+	add({ kind, ts }: WalRecord): void {
 		if (isMeta(kind)) return;
-		const facet = facetOf(kind, this.#types.facets);
-		this.#counts[facet]++;
-		if (facet === "other") this.#unclassified.add(kind);
+		this.#byType.set(kind, (this.#byType.get(kind) ?? 0) + 1);
+		this.#span = [this.#span?.[0] ?? ts, ts];
 	}
 
 	get counted(): Counted {
-		return { counts: total(this.#counts), unclassified: [...this.#unclassified] };
+		const counts = { conversation: 0, code: 0, other: 0 };
+		const unclassified: string[] = [];
+		for (const [kind, count] of this.#byType) {
+			const facet = facetOf(kind, this.#types.facets);
+			counts[facet] += count;
+			if (facet === "other") unclassified.push(kind);
+		}
+		return { counts: total(counts), unclassified, byType: Object.fromEntries(this.#byType), span: this.#span };
 	}
 }

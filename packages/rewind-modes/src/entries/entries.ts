@@ -96,7 +96,7 @@ export interface Entries<S = readonly Entry[]> extends AsyncDisposable {
 	apply(plan: ApplyPlan): Promise<Entry | undefined>;
 	/** The state of a process: the fold of the entries that count, from its newest checkpoint on. */
 	recover(of: OfProcess): Promise<S>;
-	/** Keeps the state of a process, so that a recovery reads only what comes after. Well at the end of a turn. Default of `state`: saves nothing. */
+	/** Stores the state of a process, so that a recovery folds only what comes after: at the end of a turn, say. Without `state` there is none. */
 	checkpoint(of: OfProcess): Promise<void>;
 	/** Waits until all is durable, then frees the journal for another process. */
 	close(): Promise<void>;
@@ -212,7 +212,12 @@ class OpenEntries<S> implements Entries<S> {
 			if (mode === "cancel") return undefined;
 			const target = targetOf(beforeEntry);
 			return await (mode === "summarize"
-				? this.#note(plan, { target, actor, counts: { ...affected }, text: noteText(plan) })
+				? this.#note(plan, {
+						target,
+						actor,
+						counts: { ...affected },
+						text: noteText(plan, await this.#counting.after(target, scope)),
+					})
 				: this.#reset(plan, target, actor));
 		} catch (error) {
 			throw asStale(error);
@@ -246,7 +251,8 @@ class OpenEntries<S> implements Entries<S> {
 		return this.#timeline.live(scopeOf(processId));
 	}
 
-	async #reset({ processId, mode, tip, affected, dropped, restored }: EntriesPlan, to: Seq, actor: string) {
+	async #reset(plan: EntriesPlan, to: Seq, actor: string): Promise<Entry> {
+		const { processId, mode, tip, total: before, affected, dropped, restored } = plan;
 		const { seq } = await this.#timeline.checkout(to, {
 			scope: scopeOf(processId),
 			mode,
@@ -255,6 +261,7 @@ class OpenEntries<S> implements Entries<S> {
 			counts: { ...affected, dropped: dropped.all, restored: restored.all },
 			...this.#drop(mode),
 		});
+		this.#counting.rewound(processId, seq, before - dropped.all + restored.all);
 		return entryOf((await this.#timeline.record(seq)) as WalRecord);
 	}
 

@@ -4,7 +4,9 @@ import { z } from "zod";
 import { RewindError } from "../errors.ts";
 import { meaningOf, type RewindMode } from "../modes.ts";
 import type { Counts } from "../preview-rewind.ts";
-import type { Entry } from "./entry.ts";
+import { rewindNote } from "../records.ts";
+import type { Counted } from "./counting.ts";
+import { type Entry, REWIND } from "./entry.ts";
 
 export interface EntriesPlan {
 	/** The id of the journal that this is a plan of. */
@@ -19,7 +21,7 @@ export interface EntriesPlan {
 	readonly total: number;
 	/** Those among them from the target on, whatever the mode: all, and by facet. */
 	readonly affected: Counts;
-	/** Those that this mode takes back: of the affected; and of the others, if they came to count since the target was the newest entry. */
+	/** Those that this mode takes back: of the affected, and of the entries before them, those that did not count just before the target. */
 	readonly dropped: Counts;
 	/** Entries that an earlier rewind took back, and that count again after this one. */
 	readonly restored: Counts;
@@ -88,9 +90,15 @@ export function summaryOf(
 	];
 }
 
-/** What the conversation is told of an interval that `summarize` keeps. */
-export function noteText({ beforeEntry, affected: { conversation, code } }: EntriesPlan): string {
-	return `From entry ${beforeEntry} on there were ${conversation} messages and ${code} steps and tool results. They were tried and are kept; go on from the situation just before that entry.`;
+/** What the conversation is told of an interval that `summarize` keeps: what it holds, by type, and when that was. */
+export function noteText({ beforeEntry }: EntriesPlan, { counts, byType, span }: Counted): string {
+	const types = Object.entries(byType).map(([type, each]) => `${each} ${type === rewindNote.kind ? REWIND : type}`);
+	const [first, last] = (span ?? []).map((at) => new Date(at).toISOString());
+	const there =
+		first === undefined
+			? "there was nothing"
+			: `there ${isOrAre(counts.all, "was 1 entry", `were ${counts.all} entries`)} (${types.join(", ")}), from ${first} to ${last}`;
+	return `From entry ${beforeEntry} on ${there}. What was tried is kept; go on from the situation just before that entry.`;
 }
 
 const isOrAre = (count: number, one: string, more: string): string => (count === 1 ? one : more);
