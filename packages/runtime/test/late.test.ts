@@ -484,7 +484,8 @@ test.each(["before a prompt", "while a turn is under way"])(
 		// Its outcome lies beyond the target, and is known here all the same.
 		await runtime.checkout(start, "ada");
 		await runtime.idle();
-		const move = () => runtime.checkout(start, "ada", { agent: "default", session: "side" });
+		// By the timeline: the runtime refuses one that has nothing to move.
+		const move = () => runtime.timeline.checkout(start, { scope: { agent: "default", session: "side" } });
 		if (when === "before a prompt") await move();
 		await runtime.prompt("next");
 		if (when !== "before a prompt") await move();

@@ -4,7 +4,6 @@ import { unsealed } from "@reyn/snapshot/internal";
 import { type BlobStore, type Scope, type Seq, scopeKey, type Wal, type WalRecord, within } from "@reyn/wal";
 import { z } from "zod";
 import { TimetravelError } from "./errors.ts";
-import type { Gone } from "./lineage.ts";
 import { recordAt } from "./record-at.ts";
 import type { Move } from "./undo.ts";
 
@@ -124,10 +123,6 @@ export function parsed(text: string): unknown {
 export function writeBranchIndex(kept: BlobStore, index: BranchIndex): Promise<void> {
 	return kept.put(NAME, Buffer.from(sealed(JSON.stringify(index))));
 }
-
-/** What stood before the cut. Undefined: nothing was taken away. */
-export const goneOf = ({ retainedFrom: before, had: scopes, kinds }: BranchIndex): Gone | undefined =>
-	before === 1 ? undefined : { before, scopes, kinds };
 
 /** The path without the ranges in which its scope has no records, so that they are not missed when they were removed. */
 export function pathIn(index: BranchIndex, path: Path): Path {

@@ -18,16 +18,6 @@ export interface Reset {
 export interface LineageOptions {
 	/** Resets, checkpoints, labels and the like: no reset covers them and no state folds them. */
 	isMeta(kind: string): boolean;
-	/** What was taken away of the log. Absent, or undefined: nothing was. */
-	gone?(): Gone | undefined;
-}
-
-/** What stood at the front of a log before it was cut: no other class had a record there that states are folded from. */
-export interface Gone {
-	/** The first record that is left. */
-	readonly before: Seq;
-	readonly scopes: readonly Scope[];
-	readonly kinds: readonly string[];
 }
 
 /** What decides whether a record is on a path. */
@@ -77,8 +67,8 @@ export class Lineage {
 	}
 
 	/** The line of history that ends at `to` (0 … tip), for the records in `scope`. */
-	path(to: Seq, scope: Scope, gone = this.#options.gone?.()): Path {
-		return new LinePath(this.#pathsTo(to), to, scope, gone);
+	path(to: Seq, scope: Scope): Path {
+		return new LinePath(this.#pathsTo(to), to, scope);
 	}
 
 	/** Does this record count at the tip? */
@@ -150,35 +140,19 @@ class LinePath implements Path {
 	readonly tip: Seq;
 	readonly scope: Scope;
 	readonly #paths: Paths;
-	/** Of what was taken away, the part that is in the scope. */
-	readonly #gone: Gone | undefined;
 	#ranges: readonly SeqRange[] | undefined;
 	/** A cache of the seqs that are bases for some kinds: a search through thousands of snapshots asks with the same kinds. */
-	#bases: { readonly kinds: readonly string[]; readonly edges: Edges; readonly goneEdges: Edges } | undefined;
+	#bases: { readonly kinds: readonly string[]; readonly edges: Edges } | undefined;
 
-	constructor(paths: Paths, tip: Seq, scope: Scope, gone: Gone | undefined) {
+	constructor(paths: Paths, tip: Seq, scope: Scope) {
 		this.#paths = paths;
 		this.tip = tip;
 		this.scope = scope;
-		this.#gone = gone && { ...gone, scopes: gone.scopes.filter((each) => within(each, scope)) };
 	}
 
 	get ranges(): readonly SeqRange[] {
-		this.#ranges ??= this.#findRanges();
+		this.#ranges ??= rangesOf(this.#paths.inAny(this.scope), this.tip);
 		return this.#ranges;
-	}
-
-	/** Before the cut only those of classes that had records there: nothing is missed in the others. */
-	#findRanges(): readonly SeqRange[] {
-		const all = rangesOf(this.#paths.inAny(this.scope), this.tip);
-		if (!this.#gone) return all;
-		const { before, scopes, kinds } = this.#gone;
-		const cut = before - 1;
-		const first = rangesOf(overlay(this.#paths.classes(scopes, kinds), 1), Math.min(this.tip, cut));
-		const left = all
-			.filter(({ through }) => through > cut)
-			.map(({ after, through }) => ({ after: Math.max(after, cut), through }));
-		return [...first, ...left];
 	}
 
 	has(record: Located): boolean {
@@ -186,23 +160,8 @@ class LinePath implements Path {
 	}
 
 	isBase(seq: Seq, kinds: readonly string[]): boolean {
-		if (this.#bases?.kinds !== kinds) this.#bases = this.#findBases(kinds);
-		if (seq === 0 || seq > this.tip) return seq === 0;
-		const { edges, goneEdges } = this.#bases;
-		return holds(edges, seq) || (seq < (this.#gone?.before ?? 0) && holds(goneEdges, seq));
-	}
-
-	#findBases(kinds: readonly string[]) {
-		const edges = this.#paths.ancestors(this.scope, kinds);
-		if (!this.#gone) return { kinds, edges, goneEdges: edges };
-		// States before the cut are alike in a class that had no records there, on whatever line they are.
-		const { scopes, kinds: had } = this.#gone;
-		const paths = this.#paths.classes(
-			scopes,
-			kinds.filter((kind) => had.includes(kind)),
-		);
-		const goneEdges = paths.length > 0 ? overlay(paths, paths.length) : Float64Array.of(0, this.tip);
-		return { kinds, edges, goneEdges };
+		if (this.#bases?.kinds !== kinds) this.#bases = { kinds, edges: this.#paths.ancestors(this.scope, kinds) };
+		return seq === 0 || (seq <= this.tip && holds(this.#bases.edges, seq));
 	}
 }
 
@@ -244,12 +203,6 @@ class Paths {
 		groups.delete(OUTSIDE);
 		const paths = this.#classesIn(scope, [...groups]);
 		return paths.length > 0 ? overlay(paths, paths.length) : this.#straight;
-	}
-
-	/** The paths of just these classes; meta records and facts form none. */
-	classes(scopes: readonly Scope[], kinds: readonly string[]): Edges[] {
-		const groups = new Set(kinds.map((kind) => this.groups.ofKind(kind)).filter((group) => group >= OTHER));
-		return [...new Set(scopes.flatMap((scope) => [...groups].map((group) => this.#walk(scope, group))))];
 	}
 
 	/** The paths of the classes that a reset of this scope and drop covers, always in the same order. */

@@ -1,7 +1,7 @@
 /** Reads the history at any moment: states on every line, records, checkpoints, branches and labels. Writes nothing. */
 import { type AnyProjection, kindsOf, type Path, restore, type Sources, type View } from "@reyn/snapshot";
 import { type Scope, type Seq, scopeKey, type Wal, type WalRecord, within } from "@reyn/wal";
-import { goneOf, pathIn, withRanges } from "./branch-index.ts";
+import { pathIn, withRanges } from "./branch-index.ts";
 import { assertCoverage } from "./coverage.ts";
 import { diffViews, type StateDiff } from "./diff.ts";
 import { TimetravelError } from "./errors.ts";
@@ -61,7 +61,7 @@ export class Reading {
 		this.#from = { ...from, projections };
 		this.#foldsFacts = this.folded.some(isOutside);
 		const resets = timelineIndex.retained.flatMap((record) => (reset.is(record) ? [resetOf(record)] : []));
-		this.#lineage = new Lineage(resets, from.wal.tip, { isMeta, gone: () => goneOf(retained.index) });
+		this.#lineage = new Lineage(resets, from.wal.tip, { isMeta });
 	}
 
 	get lineage(): Lineage {

@@ -167,7 +167,7 @@ export class Retained {
 			if (goesOnFromOne(moved, scope, retainedFrom)) continue;
 			if (isKept(this.#index, pathIn(this.#index, after.path(after.tip, scope)), folded)) continue;
 			// On the branch of the tip the part and the rest go on from one state.
-			const from = Math.max(lineage.resets.at(-1)?.seq ?? 0, retainedFrom);
+			const from = Math.max(lineage.resets.at(-1)?.seq ?? 0, retainedFrom - 1);
 			throw new TimetravelError(
 				"TIMETRAVEL_PRUNED",
 				`to go back to seq ${moved.target} in a part only would mix two lines of history from before seq ${retainedFrom}, where records were taken away. Go back with all of it, or in the part to seq ${from} or later`,

@@ -1,6 +1,6 @@
 /** Prepares a truncation: stores the states that will stand for the front of the log, once it is gone. */
 import { type Scope, type Seq, scopeKey, type Wal, type WalRecord, within } from "@reyn/wal";
-import { type BranchIndex, firstOf, goneOf, isKept, pathIn } from "./branch-index.ts";
+import { type BranchIndex, firstOf, isKept, pathIn } from "./branch-index.ts";
 import { TimetravelError } from "./errors.ts";
 import type { Lineage, Reset } from "./lineage.ts";
 import { recordAt } from "./record-at.ts";
@@ -111,7 +111,7 @@ async function withResets(index: BranchIndex, truncation: Truncation): Promise<B
 		let isBase = false;
 		for (const { scope } of next.scopes) {
 			if (goesOnFromOne(reset, scope, before)) continue;
-			if (isKept(next, pathIn(next, lineage.path(reset.seq, scope, goneOf(next))), folded)) continue;
+			if (isKept(next, pathIn(next, lineage.path(reset.seq, scope)), folded)) continue;
 			await truncation.store(reset.seq, scope);
 			isBase = true;
 		}

@@ -237,26 +237,6 @@ describe("what stays", () => {
 		]);
 	});
 
-	test("what a part had no records of before it mixes nothing: it goes wherever it is asked to", async () => {
-		await using house = await House.open();
-		const [a = 0] = await told(house, ["a"]);
-		await house.timeline.label(a, "a");
-		await told(house, ["b", "c", "d"]);
-		await house.timeline.gc(keeping(1));
-		const { tip } = house.wal;
-		await house.timeline.checkout(a);
-		const there = house.say("e", bob);
-		house.do("g");
-		await house.timeline.checkout(tip);
-		for (const part of [{ scope: bob }, { drop: [did.kind] }]) await house.timeline.checkout(there, part);
-		await house.timeline.checkout(there + 1, { drop: [did.kind] });
-		await using again = await house.reopen();
-		expect([await again.told(), await again.told(again.wal.tip, bob)]).toEqual(["a b c d g", "e"]);
-		await again.mark("later");
-		await again.timeline.gc(keeping(1));
-		expect([await again.told(), await again.told(again.wal.tip, bob)]).toEqual(["a b c d g", "e"]);
-	});
-
 	test("what was never looked through is, before it goes", async () => {
 		await using house = await House.open();
 		const long = (count: number) => Array.from({ length: count }, (_, i) => `${i}`);
