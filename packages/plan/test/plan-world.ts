@@ -171,8 +171,9 @@ export class World {
 			this.#outcomes.clear();
 		} else if (planStepsReset.is(record)) {
 			for (const step of record.data.steps) {
-				const { attempt } = this.now(step);
-				this.#steps.set(step, pending(attempt + 1));
+				const { attempt, status } = this.now(step);
+				// One that has not begun is still in the same attempt.
+				this.#steps.set(step, pending(status === "pending" ? attempt : attempt + 1));
 			}
 			this.#outcomes.clear();
 			this.isTold = false;
