@@ -27,6 +27,7 @@ const byErrorCode: Readonly<Record<string, number>> = {
 	PLAN_UNKNOWN_STEP: exitCodes.notFound,
 	RUNTIME_ANSWER: exitCodes.usage,
 	RUNTIME_BUDGET: exitCodes.usage,
+	RUNTIME_FILES: exitCodes.usage,
 	RUNTIME_COMPACTION: exitCodes.refused,
 	RUNTIME_PERMISSIONS: exitCodes.usage,
 	RUNTIME_SCRIPT_LOST: exitCodes.damaged,

@@ -67,6 +67,7 @@ const heldAt = ({ length }: readonly unknown[], to: Seq): string => `${length ==
 export function filesDoneLines(files: FilesRestored | undefined): readonly string[] {
 	if (!files) return [];
 	const { changes, kept, to } = files;
+	if (changes.length === 0) return ["no file was changed", ...keptLines(kept)];
 	const back = changes.length === 1 ? "1 file holds" : `${changes.length} files hold`;
 	return [
 		`${back} what ${heldAt(changes, to)}; undo brings ${changes.length === 1 ? "it" : "them"} forward`,

@@ -191,7 +191,8 @@ class History {
 	#call(tree: Tree): { readonly name: string; readonly args: object } {
 		const path = this.#random.pick(paths);
 		const text = tree.get(path);
-		const made = `${++this.#made}\n`;
+		// Some are made twice.
+		const made = this.#random.chance(0.3) ? `again ${this.#random.below(2)}\n` : `${++this.#made}\n`;
 		// Some are refused: what was meant is not there any more.
 		const version = text === undefined || this.#random.chance(0.1) ? {} : { version: fileVersion(Buffer.from(text)) };
 		switch (this.#random.below(3)) {
@@ -231,9 +232,11 @@ class History {
 		const before = await this.#tree();
 		const seq = this.#random.pick(reachable(this.runtime).filter((each) => this.#copies.has(each)));
 		if (!overSqlite && this.#random.chance(0.4)) this.#untilDeath = this.#random.below(6);
+		const takes = this.#random.chance(0.3);
 		let target: Seq;
 		try {
-			({ target } = await this.runtime.checkout(seq, "test", {}, { files: true }));
+			const theirs = takes ? (await this.runtime.previewFiles(seq, true)).theirs : [];
+			({ target } = await this.runtime.checkout(seq, "test", {}, { files: true, theirs }));
 		} catch (error) {
 			if ((error as { code?: unknown }).code !== "TIMETRAVEL_PRUNED") throw error;
 			return;
@@ -246,7 +249,7 @@ class History {
 			const [was, is] = [before.get(path), after.get(path)];
 			if (copy && !this.#others.has(path)) expect([seq, path, is]).toEqual([seq, path, copy.get(path)]);
 			// What somebody else has put there last stays.
-			if (this.#others.has(path) && was !== this.#left.get(path)) {
+			if (!takes && this.#others.has(path) && was !== this.#left.get(path)) {
 				expect([seq, path, is]).toEqual([seq, path, was]);
 				met.kept++;
 			}

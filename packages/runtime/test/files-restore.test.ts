@@ -144,6 +144,65 @@ test("that somebody else has changed since stay, and are named; taken all the sa
 	await runtime.close();
 });
 
+test("of somebody else come back with undo, also where the way back ends at what a tool had left before", async () => {
+	const { runtime } = await openIt();
+	const { target } = await worked(runtime);
+	await runtime.checkout(target, "me", {}, { files: true });
+	await writeFile(at("a.txt"), "mine\n");
+	await writeFile(at("src/new.txt"), "mine too\n");
+	const before = await tree();
+	const { theirs } = await runtime.previewFiles(target, true);
+	expect(theirs.map(({ path }) => path)).toEqual(["a.txt", "src/new.txt"]);
+	await runtime.checkout(target, "me", {}, { files: true, theirs });
+	await runtime.undo("me");
+	expect(await tree()).toEqual(before);
+	await runtime.close();
+});
+
+test("that somebody else had put there before the target come back, where a tool then does again what it had done", async () => {
+	const { runtime } = await openIt();
+	await turn(runtime, write("new.txt", "tool\n"));
+	await writeFile(at("new.txt"), "mine\n");
+	await turn(runtime);
+	const { tip: target } = runtime.wal;
+	await turn(runtime, edit("mine", "tool", "new.txt"));
+	await runtime.checkout(target, "me", {}, { files: true });
+	expect((await tree())["new.txt"]).toMatch(/ mine\n$/);
+	await runtime.undo("me");
+	expect((await tree())["new.txt"]).toMatch(/ tool\n$/);
+	await runtime.close();
+});
+
+test("that a tool has made anew have the permissions that they had", async () => {
+	const { runtime } = await openIt();
+	await turn(runtime);
+	const { tip: target } = runtime.wal;
+	const then = await tree();
+	await turn(runtime, remove("b.txt", "b\n"), write("b.txt", "b\n"));
+	const now = await tree();
+	expect(now["b.txt"]).not.toBe(then["b.txt"]);
+	await runtime.checkout(target, "me", {}, { files: true });
+	expect(await tree()).toEqual(then);
+	await runtime.undo("me");
+	expect(await tree()).toEqual(now);
+	// Permissions that somebody else has changed since are theirs.
+	await chmod(at("a.txt"), 0o600);
+	expect((await runtime.previewFiles(target)).changes).toEqual([{ path: "b.txt", change: "changed" }]);
+	await runtime.close();
+});
+
+test("are refused with what is no list of files", async () => {
+	const { runtime } = await openIt();
+	const { target, now } = await worked(runtime);
+	const { tip } = runtime.wal;
+	for (const theirs of ["f0", ["f0"], [null], [{ path: 1 }]] as unknown as readonly never[])
+		await expect(runtime.checkout(target, "me", {}, { files: true, theirs })).rejects.toMatchObject({
+			code: "RUNTIME_FILES",
+		});
+	expect([runtime.wal.tip, await tree()]).toEqual([tip, now]);
+	await runtime.close();
+});
+
 test("go along with a checkout of a branch that was left, and are refused with a part of history", async () => {
 	const { runtime } = await openIt();
 	const { target, then, now } = await worked(runtime);
@@ -218,6 +277,10 @@ filesTest("a live state is copied, with what a process that died there would hav
 			left.push({ state: `${name}-state`, cwd: `${name}-files` });
 		}
 		expect(left).toHaveLength(7);
+		// Without the files nobody can finish it, and nothing is given up.
+		await expect(openIt({ files: undefined as never }, first.state)).rejects.toThrow(
+			"takes files along and is not finished",
+		);
 		for (const { state, cwd } of left) {
 			const heard: RuntimeEvent[] = [];
 			const next = await openIt({ files: createWorkFiles(cwd), onEvent: (event) => void heard.push(event) }, state);

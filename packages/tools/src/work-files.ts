@@ -26,6 +26,7 @@ export function createWorkFiles(root: string, options: WorkFilesOptions = {}): W
 		},
 		async put(path, content, how): Promise<void> {
 			const { bytes, mode } = content ?? {};
+			if (bytes) assertSize(showPath(path), bytes.length, maxFileBytes, "would have");
 			await (await openRoot(root, options)).change(parsePath(path), bytes, {
 				...how,
 				...(mode !== undefined && { mode }),

@@ -18,6 +18,7 @@ import type { Kernel } from "../../kernel/feature.ts";
 import { mainSession } from "../../kernel/sessions.ts";
 import { IMAGES } from "../../kernel/store.ts";
 import { type FileHistory, type FilesSince, type TouchedFile, versionIn } from "./file-history.ts";
+import { isRestore, restoreLane } from "./file-writes.ts";
 
 /** What a restore would do. */
 export interface FilesPreview extends Pick<FilesSince, "uncovered"> {
@@ -100,7 +101,9 @@ export class FileRestore {
 	/** What stands in the reset of a move that does. @throws RuntimeError `RUNTIME_FILES` */
 	along(taken: readonly Theirs[] = []): NonNullable<Moved["along"]> {
 		this.#door();
-		return { [FILES]: { theirs: [...taken] } satisfies z.infer<typeof along> };
+		const given = along.safeParse({ theirs: taken });
+		if (!given.success) throw refused("`theirs` is not as `previewFiles` gives it: a list of path and version");
+		return { [FILES]: given.data };
 	}
 
 	/** What the newest move that this process has made, or finished, has done to files, by the seq of its reset; undefined: none took any along. */
@@ -112,31 +115,41 @@ export class FileRestore {
 	async moved({ seq, target: to, along }: Moved): Promise<void> {
 		const taken = alongIn({ along });
 		if (!taken) return;
-		const { sessions, using } = { sessions: this.#kernel.sessions, using: this.#kernel.using.bind(this.#kernel) };
-		const session = sessions.at(mainSession);
-		const lane = `${FILES}/${seq}`;
-		const { files } = await this.#history.since(to);
-		const { rows, kept } = await this.#rows(files, isAmong(taken.theirs), lane);
+		if (!this.#files)
+			throw refused(
+				`the move at seq ${seq} takes files along and is not finished; open it with the files that it is about`,
+			);
+		const session = this.#kernel.sessions.at(mainSession);
+		const lane = restoreLane(seq);
+		const due = async () => this.#rows((await this.#history.since(to)).files, isAmong(taken.theirs), lane);
+		let { rows, kept } = await due();
 		const changes: FileChanged[] = [];
-		const steps = async (at: Lane): Promise<void> => {
-			for (const row of rows) {
-				const { path, change } = row;
-				try {
-					await at.perform(this.#write(row));
-					changes.push({ path, change });
-				} catch (error) {
-					if (error instanceof WalError) throw error;
-					kept.push({ path, why: (error as Error).message });
-				}
+		const failed: KeptFile[] = [];
+		const put = async (at: Lane, row: Row): Promise<void> => {
+			const { path, change } = row;
+			try {
+				await at.perform(this.#write(row));
+				changes.push({ path, change });
+			} catch (error) {
+				if (error instanceof WalError) throw error;
+				failed.push({ path, why: (error as Error).message });
 			}
 		};
 		if (rows.length > 0) {
-			const { observe, ...ports } = using(session, new AbortController().signal);
+			const { observe, ...ports } = this.#kernel.using(session, new AbortController().signal);
 			const heard = (event: Parameters<NonNullable<typeof observe>>[0]): void =>
 				event.type === "no_space" ? observe?.(event) : undefined;
-			await runProgram(lane, session.scope, { ...ports, observe: heard }, steps);
+			await runProgram(lane, session.scope, { ...ports, observe: heard }, async (at) => {
+				for (const row of rows.filter(({ change }) => change === "removed")) await put(at, row);
+				// Where a file was in the way of another one, that can be seen now.
+				if (changes.length > 0 && kept.length > 0) ({ rows, kept } = await due());
+				for (const row of rows.filter(({ change }) => change !== "removed")) await put(at, row);
+			});
 			await session.log.append(laneClosed({ lane }), session.scope).durable;
 		}
+		changes.sort((a, b) => (a.path < b.path ? -1 : 1));
+		const named = new Set(failed.map(({ path }) => path));
+		kept = [...kept.filter(({ path }) => !named.has(path)), ...failed];
 		this.#done = { seq, restored: { to, changes, kept } };
 	}
 
@@ -161,8 +174,14 @@ export class FileRestore {
 			const row = { path, change: changeOf(from, to), to, image };
 			if (isCut) rows.push(row);
 			else if (unknown || from === undefined) kept.push({ path, why: whyUnknown(unknown) });
-			else if (from === to) continue;
-			else if (others.since !== true) rows.push({ ...row, from });
+			else if (from === to) {
+				// Who has changed the permissions alone is somebody else, unless the file was made anew, or those were put back.
+				const isOurs = file.writes.some(
+					(write) =>
+						write.outcome === "done" && (write.after === null || (isRestore(write) && write.before === write.after)),
+				);
+				if (isOurs && modeOf(before) !== modeOf(now)) rows.push({ ...row, from });
+			} else if (others.since !== true) rows.push({ ...row, from });
 			else if (takes({ path, version: from })) rows.push({ ...row, from, isTheirs: true });
 			else kept.push({ path, why: "somebody else has changed it since", isTheirs: true });
 		}
@@ -185,7 +204,7 @@ export class FileRestore {
 			call: async ({ prepared, idempotencyKey: token = "" }) => {
 				const { before, after } = fileChangeSchema.parse(prepared);
 				const now = await held();
-				if (now === after) return "as it was";
+				if (now === after && before !== after) return "as it was";
 				if (now !== before) throw changed(path);
 				const bytes = image && (await readImage(image, this.#kernel.blobs(IMAGES)));
 				if (to !== null && !(image && bytes)) throw refused(`${path} is not changed: what it held is missing`);
@@ -196,7 +215,8 @@ export class FileRestore {
 				await files.forget(path, token);
 				const { before, after } = fileChangeSchema.parse(prepared);
 				const now = await held();
-				if (now === after) return { kind: "done", result: "as it was" };
+				// The permissions alone: once more is the same.
+				if (now === after && before !== after) return { kind: "done", result: "as it was" };
 				return { kind: now === before ? "not_done" : "unknown" };
 			},
 		};
@@ -212,6 +232,8 @@ function changeOf(from: string | null | undefined, to: string | null): FileChang
 	if (to === null) return "removed";
 	return from === null ? "made" : "changed";
 }
+
+const modeOf = (content: FileContent): number | undefined => (content.kind === "file" ? content.mode : undefined);
 
 const isAmong =
 	(all: readonly Theirs[]) =>

@@ -81,9 +81,9 @@ function ended<S extends Writes>(state: S, started: Seq | undefined, outcome: "d
 }
 
 /**
- * The writes that say what their file held when they were started, oldest first. Between the look of a write (`prepare`) and its start
+ * The writes that say what their file held when they were started, oldest first. Those of a restore do: all else is quiet then. Between the look of a tool's write (`prepare`) and its start
  * another one may have changed the file, so not all do: one that failed says so where it found what was left there, one that was done
- * unless the other one had done just that. One that is open says so until it turns out that what was left before it is there still;
+ * unless the other one had done just that, and what this one found had been there before. One that is open says so until it turns out that what was left before it is there still;
  * where it is another try only if that was left, since what it was prepared with is from before the first.
  */
 export function observations(writes: Iterable<FileWrite>): readonly FileWrite[] {
@@ -91,6 +91,8 @@ export function observations(writes: Iterable<FileWrite>): readonly FileWrite[] 
 	const found = new Set<FileWrite>();
 	/** Of each path, those since one was done that found what was not left there, and what was. */
 	const odd = new Map<string, readonly { readonly write: FileWrite; readonly may: readonly Version[] }[]>();
+	/** Of each path, all that it has held as far as writes say. */
+	const known = new Map<string, Set<Version>>();
 	for (const write of writes) {
 		const { path, before, after, outcome, again } = write;
 		const may = left.get(path);
@@ -98,7 +100,7 @@ export function observations(writes: Iterable<FileWrite>): readonly FileWrite[] 
 		const isLeft = may?.includes(before) ?? true;
 		const isFound = isLeft || odds.some((one) => one.write.before === before);
 		const isSaid = {
-			done: isFound || !may?.includes(after),
+			done: isFound || isRestore(write) || !may?.includes(after) || !known.get(path)?.has(before),
 			open: isFound || !(again || may?.includes(after)),
 			failed: isFound && !again,
 		}[outcome];
@@ -108,6 +110,7 @@ export function observations(writes: Iterable<FileWrite>): readonly FileWrite[] 
 			odd.delete(path);
 		} else if (isSaid && may && !isLeft) odd.set(path, [...odds, { write, may }]);
 		left.set(path, leftBy(write, may));
+		known.set(path, (known.get(path) ?? new Set()).add(before).add(after));
 	}
 	return [...found];
 }
@@ -131,6 +134,11 @@ export function imagesAt(writes: Iterable<FileWrite>, moments: readonly Seq[]): 
 }
 
 type Version = FileChange["before"];
+
+/** The lane of the restore that a move makes. */
+export const restoreLane = (move: Seq | ""): string => `files/${move}`;
+
+export const isRestore = ({ lane }: FileWrite): boolean => lane.startsWith(restoreLane(""));
 
 /** When somebody else has changed a file too. */
 export interface Others {
