@@ -134,8 +134,8 @@ async function inFiles(): Promise<House> {
 }
 
 const timeout = (histories: number) => 60_000 + histories * 500;
-const many = Number(process.env.REYN_RUNS ?? sample(60, 1000));
-const some = Number(process.env.REYN_RUNS ?? sample(12, 150));
+const many = Number(process.env.REYN_RUNS ?? sample(60, 400));
+const some = Number(process.env.REYN_RUNS ?? sample(12, 60));
 
 test("in memory, a plan is what its rewind does, over restarts", { timeout: timeout(many) }, () =>
 	tell(many, async () => inMemory()),

@@ -17,7 +17,7 @@ import { mainSession, type Runtime, type SessionScope } from "../src/index.ts";
 import { reachable, seal } from "./kept-files.ts";
 import { makeProject, type Opened, open, overSqlite, type Project, scripted, storeAt } from "./project.ts";
 
-const RUNS = Number(process.env.REYN_RUNS ?? sample(4, 60));
+const RUNS = Number(process.env.REYN_RUNS ?? sample(4, 36));
 const STEPS = sample(25, 40);
 
 const sessions: readonly SessionScope[] = [

@@ -295,7 +295,7 @@ const meanwhile = ["nothing", "others write the same", "others write something e
 test("after a crash at any moment of any call, whatever others did, the file tells what became of it, and a repeat never does it twice", async () => {
 	const random = seeded(SEED);
 	const verdicts = new Map<string, number>();
-	for (let run = 0; run < sample(150, 10_000); run++) {
+	for (let run = 0; run < sample(150, 6_000); run++) {
 		const present = random.pick([undefined, "one\n", "two\ntwo\n", ""]);
 		if (present === undefined) await rm(join(root, "f"), { force: true });
 		else await put("f", present);
