@@ -116,8 +116,8 @@ const ofPlan: readonly Defect[] = [
 		name: "close the lane of a step before its outcome is recorded",
 		package: "plan",
 		file: "execute.ts",
-		from: "ports.log.append(record, scope);\n\t\tconst closed = ports.log.append(laneClosed({ lane }), scope);",
-		to: "const closed = ports.log.append(laneClosed({ lane }), scope);\n\t\tports.log.append(record, scope);",
+		from: "ports.log.append(record, scope);\n\t\tports.children?.end(",
+		to: "ports.log.append(laneClosed({ lane }), scope);\n\t\tports.log.append(record, scope);\n\t\tports.children?.end(",
 		tests: ["plan execute-killed"],
 	},
 	{
