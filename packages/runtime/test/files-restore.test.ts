@@ -1,5 +1,5 @@
 /** Files that go along with a move: each comes back to what it held, what somebody else has changed stays, and undo brings all back. */
-import { chmod, cp, readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { chmod, cp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileVersion, type WorkFiles } from "@reyn/journal";
 import { createFileTools, createWorkFiles } from "@reyn/tools";
@@ -170,6 +170,23 @@ test("that somebody else had put there before the target come back, where a tool
 	expect((await tree())["new.txt"]).toMatch(/ mine\n$/);
 	await runtime.undo("me");
 	expect((await tree())["new.txt"]).toMatch(/ tool\n$/);
+	await runtime.close();
+});
+
+test("that somebody else had set back before the target come back so, where a tool then does the same again", async () => {
+	const { runtime } = await openIt();
+	await turn(runtime, edit("one", "two"), write("new.txt", "tool\n"));
+	await writeFile(at("a.txt"), "one\n");
+	await rm(at("new.txt"));
+	const then = await tree();
+	await turn(runtime);
+	const { tip: target } = runtime.wal;
+	await turn(runtime, edit("one", "two"), write("new.txt", "tool\n"));
+	const now = await tree();
+	await runtime.checkout(target, "me", {}, { files: true });
+	expect(await tree()).toEqual(then);
+	await runtime.undo("me");
+	expect(await tree()).toEqual(now);
 	await runtime.close();
 });
 

@@ -1,7 +1,7 @@
 /** Which files the steps of a log have changed, and what each held before: on whatever line of history, since files have none. */
-import { type FileChange, fileChangeSchema, stepCompleted, stepFailed, stepStarted } from "@reyn/journal";
+import { type FileChange, fileChangeSchema, laneClosed, stepCompleted, stepFailed, stepStarted } from "@reyn/journal";
 import { fileChangeOf, imageNameOf } from "@reyn/journal/internal";
-import { defineProjection, List } from "@reyn/snapshot";
+import { defineProjection, entryAt, List } from "@reyn/snapshot";
 import type { Seq } from "@reyn/wal";
 import { z } from "zod";
 
@@ -20,6 +20,10 @@ const fileWrite = fileChangeSchema.extend({
 	outcome: z.enum(["open", "done", "failed"]),
 	/** Another try of one in doubt: what it was prepared with is from before the first. */
 	again: z.literal(true).exactOptional(),
+	/** Of its outcome. Absent: it has none, or is of an older version. */
+	ended: seq.exactOptional(),
+	/** It has looked at its file after this one: the answer of a model that asked for it. Absent: unknown. */
+	asked: seq.exactOptional(),
 });
 
 /** A change of a file that was started. */
@@ -34,8 +38,11 @@ const uncovered = z.object({ seq, name: z.string() });
 export const fileWrites = defineProjection({
 	name: "file_writes",
 	version: 1,
-	/** `open`: the index of each write that is open, by the seq of its first start. */
-	schema: z.object({ open: z.record(z.string(), z.int().nonnegative()) }),
+	/** `open`: the index of each write that is open, by the seq of its first start. `asked`: the newest answer of a model in each open lane. */
+	schema: z.object({
+		open: z.record(z.string(), z.int().nonnegative()),
+		asked: z.record(z.string(), seq).exactOptional(),
+	}),
 	lists: { writes: fileWrite, uncovered },
 	init: () => ({ open: {}, writes: List.of<FileWrite>(), uncovered: List.of<z.infer<typeof uncovered>>() }),
 	follows: "log",
@@ -45,15 +52,25 @@ export const fileWrites = defineProjection({
 			if (adopts !== undefined) return state;
 			const { seq, scope } = record;
 			const change = fileChangeOf(record);
-			if (change) return begun(state, started ?? seq, { ...change, seq, scope, lane, outcome: "open" });
+			if (change) {
+				const asked = entryAt(state.asked ?? {}, lane);
+				const write = { ...change, seq, scope, lane, outcome: "open" as const };
+				return begun(state, started ?? seq, asked === undefined ? write : { ...write, asked });
+			}
 			if (kind !== "tool" || started !== undefined) return state;
 			return { ...state, uncovered: state.uncovered.append({ seq, name }) };
 		}),
-		on(stepCompleted, (state, { started }) => ended(state, started, "done")),
-		on(stepFailed, (state, { started, reason }) =>
-			// One that took too long may go on.
-			reason.code === "STEP_TIMEOUT" ? state : ended(state, started, "failed"),
+		on(stepCompleted, (state, { started, kind, lane }, { seq }) =>
+			kind === "model" ? { ...state, asked: { ...state.asked, [lane]: seq } } : ended(state, started, "done", seq),
 		),
+		on(stepFailed, (state, { started, reason }, { seq }) =>
+			// One that took too long may go on.
+			reason.code === "STEP_TIMEOUT" ? state : ended(state, started, "failed", seq),
+		),
+		on(laneClosed, ({ asked = {}, ...state }, { lane: closed }) => {
+			const open = Object.entries(asked).filter(([lane]) => lane !== closed && !lane.startsWith(`${closed}/`));
+			return open.length > 0 ? { ...state, asked: Object.fromEntries(open) } : state;
+		}),
 	],
 });
 
@@ -67,23 +84,23 @@ interface Writes {
  * or that did not know, since it holds something else, and the new try is refused. One that has failed is prepared anew.
  */
 function begun<S extends Writes>(before: S, first: Seq, write: FileWrite): S {
-	const state = ended(before, first, "failed");
+	const state = ended(before, first, "failed", write.seq);
 	const one = before.open[first] === undefined ? write : { ...write, again: true as const };
 	return { ...state, open: { ...state.open, [first]: state.writes.length }, writes: state.writes.append(one) };
 }
 
-function ended<S extends Writes>(state: S, started: Seq | undefined, outcome: "done" | "failed"): S {
+function ended<S extends Writes>(state: S, started: Seq | undefined, outcome: "done" | "failed", seq: Seq): S {
 	const at = started === undefined ? undefined : state.open[started];
 	const write = at === undefined ? undefined : state.writes.at(at);
 	if (at === undefined || !write) return state;
 	const { [`${started}`]: _, ...open } = state.open;
-	return { ...state, open, writes: state.writes.with(at, { ...write, outcome }) };
+	return { ...state, open, writes: state.writes.with(at, { ...write, outcome, ended: seq }) };
 }
 
 /**
  * The writes that say what their file held when they were started, oldest first. Those of a restore do: all else is quiet then. Between the look of a tool's write (`prepare`) and its start
  * another one may have changed the file, so not all do: one that failed says so where it found what was left there, one that was done
- * unless the other one had done just that, and what this one found had been there before. One that is open says so until it turns out that what was left before it is there still;
+ * unless the other one had done just that, and was not over when this one was asked for, and what this one found had been there before. One that is open says so until it turns out that what was left before it is there still;
  * where it is another try only if that was left, since what it was prepared with is from before the first.
  */
 export function observations(writes: Iterable<FileWrite>): readonly FileWrite[] {
@@ -93,14 +110,17 @@ export function observations(writes: Iterable<FileWrite>): readonly FileWrite[] 
 	const odd = new Map<string, readonly { readonly write: FileWrite; readonly may: readonly Version[] }[]>();
 	/** Of each path, all that it has held as far as writes say. */
 	const known = new Map<string, Set<Version>>();
+	/** When all writes of each path so far were over. */
+	const over = new Map<string, Seq>();
 	for (const write of writes) {
-		const { path, before, after, outcome, again } = write;
+		const { path, before, after, outcome, again, asked = 0, ended = Number.POSITIVE_INFINITY } = write;
 		const may = left.get(path);
 		const odds = odd.get(path) ?? [];
 		const isLeft = may?.includes(before) ?? true;
 		const isFound = isLeft || odds.some((one) => one.write.before === before);
+		const isNew = !known.get(path)?.has(before);
 		const isSaid = {
-			done: isFound || isRestore(write) || !may?.includes(after) || !known.get(path)?.has(before),
+			done: isFound || !may?.includes(after) || isRestore(write) || isNew || asked > (over.get(path) ?? 0),
 			open: isFound || !(again || may?.includes(after)),
 			failed: isFound && !again,
 		}[outcome];
@@ -110,6 +130,7 @@ export function observations(writes: Iterable<FileWrite>): readonly FileWrite[] 
 			odd.delete(path);
 		} else if (isSaid && may && !isLeft) odd.set(path, [...odds, { write, may }]);
 		left.set(path, leftBy(write, may));
+		over.set(path, Math.max(over.get(path) ?? 0, ended));
 		known.set(path, (known.get(path) ?? new Set()).add(before).add(after));
 	}
 	return [...found];
