@@ -208,6 +208,38 @@ test("that a tool has made anew have the permissions that they had", async () =>
 	await runtime.close();
 });
 
+test("come back where another file was in the way of them, once that is gone", async () => {
+	const { runtime } = await openIt();
+	await turn(runtime, write("place/b.txt", "one\n"));
+	const { tip: target } = runtime.wal;
+	const then = await tree();
+	await turn(runtime, remove("place/b.txt", "one\n"));
+	await rm(at("place"), { recursive: true });
+	await turn(runtime, write("place", "a file\n"));
+	const now = await tree();
+	const done = await runtime.checkout(target, "me", {}, { files: true });
+	expect(done.files).toMatchObject({ kept: [], changes: [{ change: "removed" }, { change: "made" }] });
+	expect(await tree()).toEqual(then);
+	await rm(at("place"), { recursive: true });
+	await runtime.undo("me");
+	expect(await tree()).toEqual(now);
+	await runtime.close();
+});
+
+test("that are too large for the tools stay, and are named", async () => {
+	const { runtime } = await openIt();
+	const large = `${"x".repeat(100)}\n`;
+	await turn(runtime, write("large.txt", large));
+	const { tip: target } = runtime.wal;
+	await turn(runtime, { name: "edit", args: { path: "large.txt", old: large, new: "small\n" } });
+	await runtime.close();
+	const { runtime: next } = await openIt({ files: createWorkFiles(project.cwd, { maxFileBytes: 20 }) });
+	const done = await next.checkout(target, "me", {}, { files: true });
+	expect(done.files).toMatchObject({ changes: [], kept: [{ path: "large.txt" }] });
+	expect((await tree())["large.txt"]).toMatch(/small\n$/);
+	await next.close();
+});
+
 test("are refused with what is no list of files", async () => {
 	const { runtime } = await openIt();
 	const { target, now } = await worked(runtime);
