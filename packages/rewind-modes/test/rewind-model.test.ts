@@ -29,7 +29,7 @@ test("the preview equals what apply does, for every mode and history", { timeout
 		for (let step = 0; step < 4; step++) {
 			writeSome(chat, random);
 			if (random.below(4) === 0) await chat.checkpoint();
-			if (random.below(3) === 0) await cut(chat, random);
+			if (random.below(2) === 0) await cut(chat, random);
 			const [mode, scope] = [random.pick(rewindModes), random.pick(scopes)];
 			counted(await rewindAndCompare(chat, await targetIn(chat, random), mode, scope, `seed: ${seed}`));
 		}

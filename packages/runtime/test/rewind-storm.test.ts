@@ -156,7 +156,13 @@ class Storm {
 			return runtime.undo("storm");
 		}
 		const seq = Math.max(0, tip - this.#random.below(this.#random.below(2) === 0 ? 12 : tip));
-		return runtime.checkout(seq, "storm", this.#random.pick(scopes));
+		const scope = this.#random.pick(scopes);
+		// Of a session in which nothing was done yet there is nothing to move.
+		const known = await runtime.timeline.assertKnown(scope).then(
+			() => scope,
+			() => ({}),
+		);
+		return runtime.checkout(seq, "storm", known);
 	}
 
 	/** Some hear that they are cancelled, and have done nothing then; others finish what they began. */

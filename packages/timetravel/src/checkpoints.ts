@@ -99,6 +99,8 @@ export class Checkpoints {
 			const mark = checkpoints.at(place);
 			if (mark.seq < first) break;
 			if (!within(mark.scope, owner) || !path.has({ ...mark, kind: checkpoint.kind })) continue;
+			// A rewind of a part may have gone past it.
+			if (lineage.nearestAncestors(mark.seq, owner, seq)[0] !== mark.seq) continue;
 			// A background plan may have written this checkpoint inside the same cycle.
 			const view = await this.#reading.at(mark.seq, owner);
 			if (!inCycle(view)) return view;

@@ -47,6 +47,8 @@ export const checkout = writeVerb({
 	async look(runtime, { ref, scope: width, files, theirs }) {
 		const at = await parseRef(ref, runtime);
 		const scope = await scopeAt(at, width, runtime);
+		// Before it is shown: nothing is offered that is refused.
+		await runtime.timeline.assertKnown(scope);
 		const preview = { scope, ...(await runtime.timeline.preview(at, { scope })) };
 		const radius = await blastRadius(runtime, preview);
 		if (preview.kind !== "none") {
