@@ -39,7 +39,7 @@ export const filesAlong = async (
 	isAlong: boolean,
 	takesTheirs: boolean,
 ): Promise<{ readonly files?: FilesPreview }> =>
-	isAlong || takesTheirs ? { files: await runtime.previewFiles(to, takesTheirs) } : {};
+	isAlong ? { files: await runtime.previewFiles(to, takesTheirs) } : {};
 
 const MOST = 20;
 const signs = { made: "+", changed: "~", removed: "-" } as const;

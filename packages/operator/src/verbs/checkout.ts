@@ -52,7 +52,7 @@ export const checkout = writeVerb({
 		const preview = { scope, ...(await runtime.timeline.preview(at, { scope })) };
 		const radius = await blastRadius(runtime, preview);
 		if (preview.kind !== "none") {
-			const along = await filesAlong(runtime, preview.target, files, theirs);
+			const along = await filesAlong(runtime, preview.target, files || theirs, theirs);
 			return { ...preview, blastRadius: radius, ...along };
 		}
 		const { hash } = await reportState(runtime, runtime.wal.tip, sessionOf(scope));

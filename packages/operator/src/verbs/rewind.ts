@@ -40,7 +40,7 @@ export const rewind = writeVerb({
 	async look(runtime, { ref, mode, scope: width, files, theirs }) {
 		const at = await parseRef(ref, runtime);
 		const preview = await runtime.previewRewind(at, mode, await scopeAt(at, width, runtime), files || theirs);
-		const along = await filesAlong(runtime, preview.target, preview.files ?? false, preview.files ? theirs : false);
+		const along = await filesAlong(runtime, preview.target, preview.files ?? false, theirs);
 		return { tip: preview.tip, preview, blastRadius: await blastRadius(runtime, preview), ...along };
 	},
 	shown,

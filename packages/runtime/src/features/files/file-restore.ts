@@ -11,7 +11,7 @@ import {
 } from "@reyn/journal";
 import { readImage } from "@reyn/journal/internal";
 import type { Moved } from "@reyn/timetravel";
-import { type Seq, WalError } from "@reyn/wal";
+import { isReynError, type Seq, WalError } from "@reyn/wal";
 import { z } from "zod";
 import { RuntimeError } from "../../kernel/errors.ts";
 import type { Kernel } from "../../kernel/feature.ts";
@@ -92,9 +92,12 @@ export class FileRestore {
 		return { to, changes: rows.map(({ path, change }) => ({ path, change })), kept, theirs, uncovered };
 	}
 
-	/** Does this move of history take files along? */
+	/** Does this move of history take files along? Of one whose record `gc` has taken away nobody knows, and none do. */
 	async goesAlong(move: Seq): Promise<boolean> {
-		const record = await this.#kernel.timeline.record(move).catch(() => undefined);
+		const record = await this.#kernel.timeline.record(move).catch((error: unknown) => {
+			if (isReynError(error, "TIMETRAVEL_PRUNED")) return undefined;
+			throw error;
+		});
 		return alongIn(record?.data as { readonly along?: Moved["along"] } | undefined) !== undefined;
 	}
 
