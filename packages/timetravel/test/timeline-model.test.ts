@@ -1,6 +1,6 @@
 /**
  * Random histories of a whole timeline, with truncations, crashes and lost snapshots, against the model that copies
- * everything and forgets nothing. `REYN_RUNS` sets how many are told (default 1400), `REYN_SEED` which.
+ * everything and forgets nothing. `REYN_RUNS` sets how many are told (default 1000), `REYN_SEED` which.
  */
 import { defineProjection, memorySnapshots, SnapshotStore } from "@reyn/snapshot";
 import {
@@ -41,7 +41,7 @@ import {
 import { after, type Class, covers, type Entry, genesis, resetsOf, type State } from "./naive-model.ts";
 import { RememberedMoves } from "./remembered-moves.ts";
 
-const { numRuns: RUNS, seed } = histories(25, 1400);
+const { numRuns: RUNS, seed } = histories(25, 1_000);
 const timeout = 30_000 + RUNS * 200;
 
 const scopes: readonly Scope[] = [{}, alice, main, plan, { ...main, run: "p2" }, side, bob];
