@@ -13,9 +13,8 @@ export { type SkillCode, SkillError } from "./errors.ts";
 export {
 	type ChildPurity,
 	childPuritySchema,
-	type Decision,
-	decide,
 	decideChild,
+	policyFor,
 	type SkillResume,
 	skillResumeSchema,
 } from "./policy.ts";

@@ -1,5 +1,5 @@
 /** Runs a skill in a session: the same call starts the run, and goes on with it after a kill or a rewind. */
-import { journal, type StepPorts, type Steppable, stepPorts } from "@reyn/journal";
+import { type StepPorts, type Steppable, stepPorts } from "@reyn/journal";
 import { entryAt } from "@reyn/snapshot";
 import type { Scope } from "@reyn/wal";
 import type { Skill } from "./define-skill.ts";
@@ -38,7 +38,6 @@ export async function runSkillIn<Input>(
 		...ports,
 		...using,
 		run: () => run() as SkillRun,
-		journal: () => session.view.get(journal),
 		onBoundary: async (kind, title, at) => void (await session.checkpoint(kind, title, at)),
 	});
 }

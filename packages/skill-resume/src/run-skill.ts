@@ -1,14 +1,5 @@
 /** Runs a skill from wherever it stands: a fresh run and a resumed one take the same path. */
-import {
-	askModel,
-	type JournalState,
-	type Lane,
-	laneClosed,
-	type Model,
-	runProgram,
-	type Using,
-	whenSpace,
-} from "@reyn/journal";
+import { askModel, type Lane, laneClosed, type Model, runProgram, type Using, whenSpace } from "@reyn/journal";
 import { toJson } from "@reyn/journal/internal";
 import { entryAt } from "@reyn/snapshot";
 import { type Scope, systemTimers } from "@reyn/wal";
@@ -22,8 +13,6 @@ export interface SkillPorts extends Using {
 	readonly model: Model;
 	/** The run as the log knows it now. */
 	run(): SkillRun;
-	/** The journal as it is now. */
-	journal(): JournalState;
 	/** Delivers the run's output durably to where the user finds it. It may be called again after a crash, and must do nothing then. */
 	deliver(output: unknown): Promise<void>;
 	/** Called when a phase's outcome is durable, to write a checkpoint. */
@@ -74,7 +63,7 @@ export async function runSkill<Input>(
 async function runPhases<Input>(id: string, skill: Skill<Input>, scope: Scope, ports: SkillPorts): Promise<unknown> {
 	for (;;) {
 		const run = ports.run();
-		const { at } = analyze(id, run, skill.start, ports.journal());
+		const at = analyze(run, skill.start);
 		if (at.kind === "end") {
 			await ports.deliver(run.last?.output);
 			const lane = runLane(id, run.parent);
