@@ -13,6 +13,9 @@ export const session = z.object({ agent: z.string(), session: z.string() });
 export const list = <S extends z.ZodType>(of: S) => z.array(of).readonly();
 export const texts = list(z.string());
 
+/** Work that waits for a person to go on with it: each is resumed by its verb and its id. */
+export const pausedShape = list(z.object({ kind: z.enum(["plan", "skill"]), id: z.string() }));
+
 const counts = z.object({ conversation: seq, code: seq, other: seq, all: seq });
 
 /** As `RewindPreview` of `@reyn/rewind-modes`. Its scope has the keys that it has, and no others. */

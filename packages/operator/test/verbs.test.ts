@@ -1,5 +1,7 @@
 /** Verbs over a real state: what is shown, confirmed and done, and that what is said to machines has the form that is published. */
+import { defineSkill, done, next, type Skill } from "@reyn/skill-resume";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { z } from "zod";
 import { documentSchema, givenFor, jsonSchemaOf, verbs } from "../src/index.ts";
 import { type House, openHouse, say, verbOf } from "./house.ts";
 
@@ -246,4 +248,27 @@ test("a resume of nothing says what is paused", async () => {
 	if (verb.access !== "work") throw new Error();
 	await expect(verb.check?.(house.runtime, {})).rejects.toMatchObject({ code: "OPERATOR_NOT_FOUND" });
 	expect(verb.lines({ goesOn: false }, say)).toEqual(["nothing is unfinished"]);
+});
+
+test("whoever goes back into a skill run that is over is told how to go on with it, there and by a resume", async () => {
+	const skill = defineSkill({
+		name: "two",
+		description: "has two phases",
+		input: z.object({ of: z.string() }),
+		start: "one",
+		phases: { one: async (_, { of }) => next("two", of), two: async (_context, _input, before) => done(before) },
+	});
+	await using own = await openHouse({ skills: [skill as Skill] });
+	const [begins, goesOn] = [verbOf("skill run"), verbOf("resume")];
+	if (begins.access !== "work" || goesOn.access !== "work") throw new Error();
+	const given = givenFor(begins, { name: "two", input: { of: "foxes" } });
+	const { run } = (await begins.begin(own.runtime, given)) as { run: string };
+	await own.runtime.idle();
+	const phase = own.runtime.timeline.checkpoints().find(({ title }) => title === "two one");
+	const { lines, document } = await own.do("checkout", { ref: String(phase?.seq) });
+	expect(lines).toContain(`skill ${run} is unfinished there and waits; go on with: skill resume ${run}`);
+	expect(document).toMatchObject({ paused: [{ kind: "skill", id: run }] });
+	await expect(goesOn.check?.(own.runtime, {})).rejects.toThrow(
+		`nothing is in flight but what is paused; go on with: skill resume ${run}`,
+	);
 });

@@ -11,10 +11,10 @@ import {
 	filesRestored,
 } from "../files-along.ts";
 import { radiusLines } from "../lines/blast-radius.ts";
-import { pausedLines, pausedPlans } from "../lines/paused.ts";
+import { pausedLines, pausedWork } from "../lines/paused.ts";
 import { scopeText } from "../lines/scope.ts";
 import { parseRef, scopeAt } from "../refs.ts";
-import { blastRadiusShape, scope, seq, texts } from "../shapes.ts";
+import { blastRadiusShape, pausedShape, scope, seq } from "../shapes.ts";
 import { reportState } from "../state-report.ts";
 import { writeVerb } from "../verb.ts";
 import { ref, scopeWidth } from "./ref.ts";
@@ -33,7 +33,7 @@ const done = z.object({
 	seq,
 	target: seq,
 	hash: z.string(),
-	paused: texts.exactOptional(),
+	paused: pausedShape.exactOptional(),
 	files: filesRestored.exactOptional(),
 });
 
@@ -72,7 +72,7 @@ export const checkout = writeVerb({
 		const along = files ? { files: true, theirs: files.theirs } : {};
 		const result = await runtime.checkout(target, actor, scope, { expect: tip, ...along });
 		const { hash } = await reportState(runtime, result.seq, sessionOf(scope));
-		return { ...result, hash, paused: pausedPlans(runtime) };
+		return { ...result, hash, paused: pausedWork(runtime) };
 	},
 	isDoneBy: (record, { target }, actor) =>
 		reset.is(record) && record.data.target === target && record.data.actor === actor,

@@ -12,11 +12,11 @@ import {
 	filesRestored,
 } from "../files-along.ts";
 import { counted, radiusLines } from "../lines/blast-radius.ts";
-import { pausedLines, pausedPlans } from "../lines/paused.ts";
+import { pausedLines, pausedWork } from "../lines/paused.ts";
 import { scopeText } from "../lines/scope.ts";
 import { choice } from "../param.ts";
 import { parseRef, scopeAt } from "../refs.ts";
-import { blastRadiusShape, rewindPreview, rewindResult, seq, texts } from "../shapes.ts";
+import { blastRadiusShape, pausedShape, rewindPreview, rewindResult, seq } from "../shapes.ts";
 import { writeVerb } from "../verb.ts";
 import { ref, scopeWidth } from "./ref.ts";
 
@@ -36,7 +36,7 @@ export const rewind = writeVerb({
 	},
 	example: "@-1 --mode conversation_only",
 	seen,
-	done: z.object({ result: rewindResult, paused: texts, files: filesRestored.exactOptional() }),
+	done: z.object({ result: rewindResult, paused: pausedShape, files: filesRestored.exactOptional() }),
 	async look(runtime, { ref, mode, scope: width, files, theirs }) {
 		const at = await parseRef(ref, runtime);
 		const preview = await runtime.previewRewind(at, mode, await scopeAt(at, width, runtime), files || theirs);
@@ -56,7 +56,7 @@ export const rewind = writeVerb({
 	question: ({ preview }) => `rewind to #${preview.target}?`,
 	async act(runtime, { preview, files: seen }, actor) {
 		const { files, ...result } = await runtime.applyRewind(preview, actor, undefined, seen?.theirs);
-		return { result, paused: pausedPlans(runtime), ...(files && { files }) };
+		return { result, paused: pausedWork(runtime), ...(files && { files }) };
 	},
 	isDoneBy: (record, { preview: { target, mode } }, actor) =>
 		(reset.is(record) && record.data.mode === mode && record.data.target === target && record.data.actor === actor) ||

@@ -10,12 +10,12 @@ import {
 	filesRestored,
 	theirsParam,
 } from "../files-along.ts";
-import { pausedLines, pausedPlans } from "../lines/paused.ts";
+import { pausedLines, pausedWork } from "../lines/paused.ts";
 import { when } from "../lines/when.ts";
 import { toldMove, toldMoves } from "../moves.ts";
 import { flag } from "../param.ts";
 import type { Say } from "../say.ts";
-import { list, seq, texts } from "../shapes.ts";
+import { list, pausedShape, seq, texts } from "../shapes.ts";
 import { reportState } from "../state-report.ts";
 import { writeVerb } from "../verb.ts";
 import { newest } from "./ref.ts";
@@ -37,7 +37,7 @@ const stepVerb = (name: "undo" | "redo", summary: string) =>
 			files: filesPreview.exactOptional(),
 		}),
 		done: z.object({
-			...{ seq, of: seq, target: seq.exactOptional(), hash: z.string(), paused: texts },
+			...{ seq, of: seq, target: seq.exactOptional(), hash: z.string(), paused: pausedShape },
 			files: filesRestored.exactOptional(),
 		}),
 		async look(runtime, { list: all, n, theirs }, isPreview) {
@@ -66,7 +66,7 @@ const stepVerb = (name: "undo" | "redo", summary: string) =>
 		async act(runtime, { move, tip: expect, files }, actor) {
 			const done = await runtime[name](actor, { of: move?.seq ?? 0, expect, ...(files && { theirs: files.theirs }) });
 			const { hash } = await reportState(runtime, done.seq);
-			return { ...done, hash, paused: pausedPlans(runtime) };
+			return { ...done, hash, paused: pausedWork(runtime) };
 		},
 		isDoneBy(record, { move }, actor) {
 			if (!reset.is(record) && !label.is(record)) return false;
