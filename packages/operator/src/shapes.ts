@@ -80,6 +80,7 @@ export const historyShape = z.object({
 			seq,
 			ts: z.number(),
 			type: z.enum(["checkpoint", "reset", "note", "label", "genesis"]),
+			move: z.enum(["rewind", "switch", "undo", "redo"]).exactOptional(),
 			title: z.string(),
 			branch: z.string(),
 			active: z.boolean(),

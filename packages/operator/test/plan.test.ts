@@ -171,7 +171,7 @@ test("one that is over is shown with what each step found, took, and would cost 
 	await idle();
 	expect(runtime.meter.paid.tokens - paid).toBe(2020);
 	expect(await linesOf("plan show", { id: plan })).toMatch(/^b {2}completed, try 2 /m);
-	expect(await linesOf("undo", {}, true)).toContain(`undo the new run of b, c of plan ${plan} (#`);
+	expect(await linesOf("undo", {}, true)).toContain(`undo the new run of b, c of plan ${plan} by a person (#`);
 	await told("undo");
 	expect(await linesOf("plan show", { id: plan })).toMatch(/^b {2}completed {2}1,010/m);
 });
@@ -266,7 +266,9 @@ test("one that is amended has other steps, as they were shown; an undo has those
 	expect(await linesOf("plan show", { id: plan, step: "c" })).toMatch(
 		/\nis shown: unknown, until what it needs is over and its tools are here\n\n\(not finished\)$/,
 	);
-	expect(await linesOf("undo", {}, true)).toContain(`undo the change of the steps of plan ${plan} (#`);
+	expect(await linesOf("undo", {}, true)).toContain(
+		`undo the change of the steps of plan ${plan} by a person, to 4 steps (#`,
+	);
 	await told("undo");
 	expect(await linesOf("plan show", { id: plan })).not.toMatch(/^d /m);
 	await told("redo");

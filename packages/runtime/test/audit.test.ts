@@ -221,6 +221,11 @@ const lines: readonly (readonly [kind: string, data: object, line: object])[] = 
 		{ name: "good", target: 2, actor: "ada" },
 		{ kind: "move", what: "labelled", label: "good", target: 2, actor: "ada" },
 	],
+	[
+		"label",
+		{ name: "good", target: 9, was: 2, actor: "ada" },
+		{ kind: "move", what: "labelled", label: "good", target: 9, was: 2, actor: "ada" },
+	],
 	["label", { name: "good", target: 2, gone: true, actor: "ada" }, { kind: "move", what: "unlabelled", label: "good" }],
 	[
 		"rewind_note",

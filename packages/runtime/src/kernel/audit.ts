@@ -37,8 +37,8 @@ export function auditOwn(record: WalRecord): Audited | undefined {
 		return { kind: "move", what, target, mode, actor, undoes, redoes };
 	}
 	if (label.is(record)) {
-		const { name, target, gone, actor, undoes, redoes } = record.data;
-		return { kind: "move", what: gone ? "unlabelled" : "labelled", label: name, target, actor, undoes, redoes };
+		const { name, target, gone, was, actor, undoes, redoes } = record.data;
+		return { kind: "move", what: gone ? "unlabelled" : "labelled", label: name, target, was, actor, undoes, redoes };
 	}
 	if (rewindNote.is(record)) {
 		const { target, actor } = record.data;
