@@ -144,6 +144,8 @@ const contextPart = z.object({ characters: seq, tokens: seq });
 export const planStepShape = z.object({
 	id: z.string(),
 	description: z.string(),
+	/** The names of the tools that it may use. */
+	tools: texts,
 	needs: texts,
 	/** The class of models that does it. Absent: the model of the plan. */
 	model: z.string().exactOptional(),
@@ -192,6 +194,7 @@ export const proposedStepShape = z.looseObject({
 /** As `ResumePreview` of `@reyn/runtime`. */
 export const resumePreviewShape = z.object({
 	plan: z.string(),
+	tip: seq,
 	runs: list(z.object({ id: z.string(), tokens: seq.exactOptional() })),
 	stays: texts,
 	/** What all that run took last. Absent: of one it is unknown. */

@@ -99,14 +99,18 @@ async function begun(name: string, raw: Readonly<Record<string, unknown>>): Prom
 	return verb.lines(begun, say).join("\n");
 }
 
-async function previewed(raw: Readonly<Record<string, unknown>>): Promise<string> {
+const previewed = async (raw: Readonly<Record<string, unknown>>): Promise<string> =>
+	(await preview(raw)).lines.join("\n");
+const looked = async (raw: Readonly<Record<string, unknown>>): Promise<unknown> => (await preview(raw)).document;
+
+async function preview(raw: Readonly<Record<string, unknown>>): Promise<Told> {
 	const verb = verbOf("plan resume");
 	if (verb.access !== "work" || !verb.preview) throw new Error();
 	const { tip } = runtime.wal;
-	const { document, lines } = await carryOut(verb.preview, raw, desk);
-	documentSchema(verb).parse(JSON.parse(JSON.stringify(document)));
+	const told = await carryOut(verb.preview, raw, desk);
+	documentSchema(verb).parse(JSON.parse(JSON.stringify(told.document)));
 	expect(runtime.wal.tip).toBe(tip);
-	return lines.join("\n");
+	return told;
 }
 
 const idle = async (): Promise<void> => {
@@ -284,6 +288,16 @@ test("an amendment of steps that somebody else has changed meanwhile is stale", 
 	const { tip } = runtime.wal;
 	await expect(verb.act(runtime, seen, "user")).rejects.toMatchObject({ code: "TIMETRAVEL_STALE" });
 	expect(runtime.wal.tip).toBe(tip);
+});
+
+test("what was to run again of a plan that somebody else has changed meanwhile is stale", async () => {
+	await told("plan pause", { id: plan });
+	const { tip } = (await looked({ id: plan, from: "b" })) as { readonly tip: number };
+	await told("plan amend", { id: plan, describe: ["c=meanwhile"] });
+	const now = runtime.wal.tip;
+	await expect(begun("plan resume", { id: plan, from: "b", tip })).rejects.toMatchObject({ code: "TIMETRAVEL_STALE" });
+	expect(runtime.wal.tip).toBe(now);
+	expect(await begun("plan resume", { id: plan, from: "b", tip: `${now}` })).toBe("runs again: b, c");
 });
 
 test("one that was given up says so and why, and its steps can be looked at", async () => {

@@ -741,11 +741,13 @@ export class Runtime implements AsyncDisposable {
 	 * its answer.
 	 *
 	 * @returns the ids of the steps that run again
-	 * @throws PlanError `PLAN_UNKNOWN`, `PLAN_UNKNOWN_STEP`, `PLAN_LOST`
+	 * @throws PlanError `PLAN_UNKNOWN`, `PLAN_UNKNOWN_STEP`, `PLAN_LOST`; TimetravelError `TIMETRAVEL_STALE`
 	 */
-	async resumePlan(plan: string, from?: string): Promise<readonly string[]> {
+	async resumePlan(plan: string, from?: string, { expect }: Confirmed = {}): Promise<readonly string[]> {
 		this.#kernel.assertOpen();
-		return this.#kernel.hostOf(this.#builtIn.plan).resume(this.#ownerOfPlan(plan), plan, from);
+		const session = this.#ownerOfPlan(plan);
+		await this.timeline.ifStill(expect, planWork(session.scope, plan).scope, () => {});
+		return this.#kernel.hostOf(this.#builtIn.plan).resume(session, plan, from);
 	}
 
 	/**

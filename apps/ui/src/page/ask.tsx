@@ -2,7 +2,7 @@
 
 import { signal } from "@preact/signals";
 import { useMemo } from "preact/hooks";
-import { canBegin, doing } from "./doing.ts";
+import { doing, isOffered } from "./doing.ts";
 import { Wrong } from "./go-on.tsx";
 import { tip } from "./log.ts";
 import { select, selected } from "./selection.ts";
@@ -13,7 +13,7 @@ const typed = signal("");
 
 export function Ask() {
 	const own = useMemo(doing, []);
-	if (!canBegin("ask")) return null;
+	if (!isOffered("ask")) return null;
 	if (selected.value !== tip.value)
 		return (
 			<div class="ask">

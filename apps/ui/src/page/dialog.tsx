@@ -7,11 +7,12 @@ interface DialogProps {
 	readonly title: string;
 	/** Something is being done: it has to be waited for. */
 	readonly isHeld?: boolean;
+	readonly isWide?: boolean;
 	readonly children: ComponentChildren;
 	onClosed(): void;
 }
 
-export function Dialog({ title, isHeld = false, children, onClosed }: DialogProps) {
+export function Dialog({ title, isHeld = false, isWide = false, children, onClosed }: DialogProps) {
 	const element = useRef<HTMLDialogElement>(null);
 	useEffect(() => {
 		const dialog = element.current;
@@ -21,6 +22,7 @@ export function Dialog({ title, isHeld = false, children, onClosed }: DialogProp
 	return (
 		<dialog
 			ref={element}
+			class={isWide ? "dialog-wide" : ""}
 			aria-labelledby="dialog-title"
 			onCancel={(event) => {
 				if (isHeld) event.preventDefault();

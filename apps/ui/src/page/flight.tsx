@@ -1,6 +1,7 @@
 /** What runs now, or waits: plans, scripts and skills that are not finished, and how each goes on. */
 import { read } from "./api.ts";
 import { confirm } from "./confirm.tsx";
+import { isOffered } from "./doing.ts";
 import { GoOn } from "./go-on.tsx";
 import { pillOf } from "./pill.ts";
 import { Steps } from "./plan-steps.tsx";
@@ -82,7 +83,7 @@ function PlanCard({ of: { plan, goal, status, why, finished, failed, size, token
 				shown={({ steps }) => <Steps plan={plan} of={steps} />}
 			/>
 			{status !== "running" && (
-				<GoOn verb="plan resume" given={{ id: plan }} name="Go on" label={`Go on with plan ${plan}`} />
+				<Confirmed verb="plan resume" name="Go on" given={{ id: plan }} what={`with plan ${plan}`} />
 			)}
 			{status === "running" && <Confirmed verb="plan pause" name="Pause" given={{ id: plan }} what={`plan ${plan}`} />}
 			<Confirmed verb="plan discard" name="Discard" given={{ id: plan }} what={`plan ${plan}`} />
@@ -117,7 +118,7 @@ interface ConfirmedProps {
 
 /** A button for what is shown before it is done. */
 function Confirmed({ verb, name, given, what }: ConfirmedProps) {
-	if (server.value?.readOnly !== null) return null;
+	if (!isOffered(verb)) return null;
 	return (
 		<div class="buttons">
 			<button

@@ -1,6 +1,7 @@
 /** What the page asks of a history and of a moment of it. Said once: a copy of the page has the answers to just these. */
 
-export type Given = Readonly<Record<string, string | number | boolean>>;
+/** As JSON has it. */
+export type Given = Readonly<Record<string, string | number | boolean | readonly (string | object)[]>>;
 
 export interface Ask {
 	readonly verb: string;

@@ -75,12 +75,12 @@ function spentOn({ tokens }: Pick<PlanEntry, "tokens">, steps: readonly z.infer<
 
 /** A step without the whole of what it has found, which is a text of any size. */
 function stepOf(step: StepWithChildren, all: readonly StepOfPlan[]): z.infer<typeof planStepShape> {
-	const { id, description, needs, again, attempt, beginning, model, max_tokens, context, children } = step;
+	const { id, description, tools, needs, again, attempt, beginning, model, max_tokens, context, children } = step;
 	const status = step.isInterrupted ? "interrupted_with_child" : step.status;
 	const tokens = tokensOf(step);
 	const againTokens = sumOf(all.filter((each) => again.includes(each.id)).map(tokensOf));
 	return {
-		...{ id, description, needs, again, status, attempt },
+		...{ id, description, tools: [...tools], needs, again, status, attempt },
 		...(model !== undefined && { model }),
 		...(max_tokens !== undefined && { max_tokens }),
 		...(context && { context: { parts: context.parts, cut: [...context.cut] } }),
@@ -127,7 +127,14 @@ const from = option("step", "run this step and all that depends on it again", z.
 export const planResume = workVerb({
 	name: "plan resume",
 	summary: "go on with a plan that waits, or run a step and all that depends on it again",
-	params: { id, from },
+	params: {
+		...{ id, from },
+		tip: option(
+			"seq",
+			"only while the plan is as --dry-run has shown it at this tip",
+			z.coerce.number().pipe(seq).optional(),
+		),
+	},
 	example: "p12 --from s3",
 	isAlone: true,
 	begun: z.object({ plan: z.string(), again: texts }),
@@ -138,9 +145,11 @@ export const planResume = workVerb({
 		example: "p12 --from s3",
 		result: resumePreviewShape,
 		async read(runtime, { id: plan, from }) {
+			// First: what comes while it is looked up was not seen.
+			const { tip } = runtime.wal;
 			const { runs, stays } = await runtime.previewResume(plan, from);
 			const tokens = sumOf(runs.map((each) => each.tokens));
-			return { plan, runs, stays, ...(tokens !== undefined && { tokens }) };
+			return { plan, tip, runs, stays, ...(tokens !== undefined && { tokens }) };
 		},
 		lines: ({ runs, stays, tokens }) => [
 			`would run: ${runs.map((each) => `${each.id} (${tokensText(each.tokens)})`).join(", ") || "nothing: only its answer is told"}`,
@@ -151,7 +160,10 @@ export const planResume = workVerb({
 	// Without a step one whose steps are lost is given up, and says so.
 	check: async (runtime, { id: plan, from }) =>
 		void (await (from === undefined ? runtime.findPlan(plan) : runtime.previewResume(plan, from))),
-	begin: async (runtime, { id: plan, from }) => ({ plan, again: await runtime.resumePlan(plan, from) }),
+	begin: async (runtime, { id: plan, from, tip: expect }) => ({
+		plan,
+		again: await runtime.resumePlan(plan, from, expect === undefined ? {} : { expect }),
+	}),
 	lines: ({ plan, again }, say) => [
 		again.length > 0
 			? `runs again: ${again.join(", ")}`

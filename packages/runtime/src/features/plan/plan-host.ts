@@ -49,7 +49,7 @@ import { type ProposalOptions, refusalBy, startQuestion } from "./proposal.ts";
 import { chainOf } from "./tell.ts";
 
 /** A step of a plan, and how far it has come. */
-export type StepOfPlan = Pick<PlanStep, "id" | "description" | "model" | "max_tokens"> &
+export type StepOfPlan = Pick<PlanStep, "id" | "description" | "tools" | "model" | "max_tokens"> &
 	StepRun & {
 		/** The ids of the steps whose results it needs. */
 		readonly needs: readonly string[];
@@ -269,11 +269,11 @@ export class PlanHost implements FeatureHost {
 		}
 		const { tools } = this.#kernel.agent(session.scope);
 		return decomposition.steps.map((step) => {
-			const { id, description, depends_on: needs, model, max_tokens } = step;
+			const { id, description, tools: uses, depends_on: needs, model, max_tokens } = step;
 			const now = stepOf(run, id);
 			const text = texts.get(id);
 			return {
-				...{ id, description, needs, again: withDependents(decomposition, id) },
+				...{ id, description, tools: uses, needs, again: withDependents(decomposition, id) },
 				...(model !== undefined && { model }),
 				...(max_tokens !== undefined && { max_tokens }),
 				...now,
