@@ -14,6 +14,7 @@ import { afterAll, expect, test } from "vitest";
 import { type Random, SEED, seeded } from "../../../tests/kit/seeded.ts";
 import { sample } from "../../../tests/sample.ts";
 import { mainSession, type Runtime, type SessionScope } from "../src/index.ts";
+import { haltedFiles } from "./halted-files.ts";
 import { reachable, seal } from "./kept-files.ts";
 import { makeProject, type Opened, open, overSqlite, type Project, scripted, storeAt } from "./project.ts";
 
@@ -127,18 +128,15 @@ class History {
 	/** Before or after a change of a file, state and files are put aside: the next process finds them so. */
 	#mortal(files: WorkFiles): WorkFiles {
 		const dies = async (): Promise<void> => {
-			if (this.#untilDeath-- !== 0) return;
 			this.#hasDied = true;
 			for (const place of [this.#project.state, this.#project.cwd]) await cp(place, aside(place), { recursive: true });
 		};
-		return {
-			...files,
-			put: async (...args) => {
-				await dies();
-				await files.put(...args);
-				await dies();
-			},
-		};
+		return haltedFiles(
+			files,
+			() => this.runtime.wal.tip,
+			dies,
+			() => this.#untilDeath-- === 0,
+		);
 	}
 
 	async #tree(): Promise<Tree> {

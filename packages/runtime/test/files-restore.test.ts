@@ -7,6 +7,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { mainSession, type Runtime, type RuntimeEvent, type RuntimeOptions } from "../src/index.ts";
 import { keepLines, linesOf } from "./cut.ts";
 import { filesTest } from "./files-test.ts";
+import { haltedFiles } from "./halted-files.ts";
 import { makeProject, type Opened, open, type Project, scripted, storeAt } from "./project.ts";
 
 let project: Project;
@@ -301,31 +302,27 @@ filesTest("a live state is copied, with what a process that died there would hav
 			await cp(project.cwd, `${name}-files`, { recursive: true });
 			left.push({ state: `${name}-state`, cwd: `${name}-files` });
 		};
-		const watched: WorkFiles = {
-			...files,
-			async put(...args) {
-				await died();
-				await files.put(...args);
-				await died();
-			},
-		};
+		const watched = haltedFiles(files, () => runtime.wal.tip, died);
 		const { runtime } = await openIt({ files: watched });
 		const { target, then, now } = await worked(runtime);
 		const reset = runtime.wal.tip + 1;
 		await runtime.checkout(target, "me", {}, { files: true });
 		await runtime.close();
 		expect(left).toHaveLength(6);
-		// And behind the reset, before the start of the first change.
-		const [first] = left as [(typeof left)[number]];
-		const { length } = await linesOf(first.state);
-		for (let kept = reset + 1; kept < length; kept++) {
-			const name = join(project.root, `cut-${kept}`);
-			await cp(first.state, `${name}-state`, { recursive: true });
-			await cp(first.cwd, `${name}-files`, { recursive: true });
-			await keepLines(`${name}-state`, kept);
-			left.push({ state: `${name}-state`, cwd: `${name}-files` });
+		// And behind the reset, and between the starts of the changes, which are made beside each other.
+		const [first, , second] = left as [(typeof left)[number], unknown, (typeof left)[number]];
+		const { length: begun } = await linesOf(first.state);
+		for (const [{ state, cwd }, from] of [[first, reset + 1] as const, [second, begun] as const]) {
+			const { length } = await linesOf(state);
+			for (let kept = from; kept < length; kept++) {
+				const name = `${state}-cut-${kept}`;
+				await cp(state, `${name}-state`, { recursive: true });
+				await cp(cwd, `${name}-files`, { recursive: true });
+				await keepLines(`${name}-state`, kept);
+				left.push({ state: `${name}-state`, cwd: `${name}-files` });
+			}
 		}
-		expect(left).toHaveLength(7);
+		expect(left).toHaveLength(10);
 		// Without the files nobody can finish it, and nothing is given up.
 		await expect(openIt({ files: undefined as never }, first.state)).rejects.toThrow(
 			"takes files along and is not finished",
