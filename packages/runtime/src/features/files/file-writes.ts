@@ -98,10 +98,12 @@ function ended<S extends Writes>(state: S, started: Seq | undefined, outcome: "d
 }
 
 /**
- * The writes that say what their file held when they were started, oldest first. Those of a restore do: all else is quiet then. Between the look of a tool's write (`prepare`) and its start
- * another one may have changed the file, so not all do: one that failed says so where it found what was left there, one that was done
- * unless the other one had done just that, and was not over when this one was asked for, and what this one found had been there before. One that is open says so until it turns out that what was left before it is there still;
- * where it is another try only if that was left, since what it was prepared with is from before the first.
+ * The writes that say what their file held when they were started, oldest first. Those of a restore do: all else is quiet then. Between
+ * the look of a tool's write (`prepare`) and its start another one may have changed the file, so not all do: one that failed says so
+ * where it found what was left there, one that was done unless the other one had done just that, and was over when this one began, and
+ * not when this one was asked for, and what this one found had been there before. One that is open says so until it turns out that what
+ * was left before it is there still; where it is another try only if that was left, since what it was prepared with is from before the
+ * first.
  */
 export function observations(writes: Iterable<FileWrite>): readonly FileWrite[] {
 	const found = [...Map.groupBy(writes, ({ path }) => path).values()].flatMap((all) => observationsOf(all));
@@ -128,6 +130,9 @@ export function observationsOf(
 		const isLeft = may?.includes(before) ?? true;
 		const isFound = isLeft || odd.some((one) => one.write.before === before);
 		const isTold = (): boolean => {
+			const last = writes.slice(0, at).findLast(isMade);
+			// That was made only later: it had been in doubt, or under way, all the while.
+			if (last && last.before === before && (last.ended ?? 0) > write.seq) return true;
 			const past = [...earlier(), ...writes.slice(0, at)];
 			return !past.some((one) => one.before === before || one.after === before) || asked > overAfter(past);
 		};
