@@ -1,12 +1,14 @@
 /** Files that go along with a move: each comes back to what it held, what somebody else has changed stays, and undo brings all back. */
 import { chmod, cp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import { fileVersion, type WorkFiles } from "@reyn/journal";
 import { createFileTools, createWorkFiles } from "@reyn/tools";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { mainSession, type Runtime, type RuntimeEvent, type RuntimeOptions } from "../src/index.ts";
 import { keepLines, linesOf } from "./cut.ts";
 import { filesTest } from "./files-test.ts";
+import { haltedFiles } from "./halted-files.ts";
 import { makeProject, type Opened, open, type Project, scripted, storeAt } from "./project.ts";
 
 let project: Project;
@@ -301,31 +303,39 @@ filesTest("a live state is copied, with what a process that died there would hav
 			await cp(project.cwd, `${name}-files`, { recursive: true });
 			left.push({ state: `${name}-state`, cwd: `${name}-files` });
 		};
-		const watched: WorkFiles = {
-			...files,
-			async put(...args) {
-				await died();
-				await files.put(...args);
-				await died();
+		const halted = haltedFiles(files, () => runtime.wal.tip, died);
+		const isBack = async (path: string) => {
+			const file = (await runtime.files.since(target)).files.find((each) => each.path === path);
+			return file?.writes.some(({ lane, outcome }) => lane.startsWith("files/") && outcome === "done") ?? false;
+		};
+		const inTurn: WorkFiles = {
+			...halted,
+			async put(path, ...how) {
+				// Then what is still to do is not dealt out as it was.
+				while (path === "b.txt" && !(await isBack("a.txt"))) await pause(1);
+				await halted.put(path, ...how);
 			},
 		};
-		const { runtime } = await openIt({ files: watched });
+		const { runtime } = await openIt({ files: inTurn });
 		const { target, then, now } = await worked(runtime);
 		const reset = runtime.wal.tip + 1;
 		await runtime.checkout(target, "me", {}, { files: true });
 		await runtime.close();
 		expect(left).toHaveLength(6);
-		// And behind the reset, before the start of the first change.
-		const [first] = left as [(typeof left)[number]];
-		const { length } = await linesOf(first.state);
-		for (let kept = reset + 1; kept < length; kept++) {
-			const name = join(project.root, `cut-${kept}`);
-			await cp(first.state, `${name}-state`, { recursive: true });
-			await cp(first.cwd, `${name}-files`, { recursive: true });
-			await keepLines(`${name}-state`, kept);
-			left.push({ state: `${name}-state`, cwd: `${name}-files` });
+		// And behind the reset, and between the starts of the changes, which are made beside each other.
+		const [first, , second] = left as [(typeof left)[number], unknown, (typeof left)[number]];
+		const { length: begun } = await linesOf(first.state);
+		for (const [{ state, cwd }, from] of [[first, reset + 1] as const, [second, begun] as const]) {
+			const { length } = await linesOf(state);
+			for (let kept = from; kept < length; kept++) {
+				const name = `${state}-cut-${kept}`;
+				await cp(state, `${name}-state`, { recursive: true });
+				await cp(cwd, `${name}-files`, { recursive: true });
+				await keepLines(`${name}-state`, kept);
+				left.push({ state: `${name}-state`, cwd: `${name}-files` });
+			}
 		}
-		expect(left).toHaveLength(7);
+		expect(left.length).toBeGreaterThan(7);
 		// Without the files nobody can finish it, and nothing is given up.
 		await expect(openIt({ files: undefined as never }, first.state)).rejects.toThrow(
 			"takes files along and is not finished",

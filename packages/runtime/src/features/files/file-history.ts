@@ -4,7 +4,8 @@ import { readImage } from "@reyn/journal/internal";
 import type { Scope, Seq } from "@reyn/wal";
 import type { Kernel } from "../../kernel/feature.ts";
 import { IMAGES } from "../../kernel/store.ts";
-import { doneIn, type FileWrite, fileWrites, leftIn, type Others, observations, othersIn } from "./file-writes.ts";
+import { doneIn, type FileWrite, fileWrites, leftIn, type Others, observationsOf, othersIn } from "./file-writes.ts";
+import { firstAfter, type PathWrites, WritesByPath } from "./path-writes.ts";
 
 export interface FileHistoryOptions {
 	/** The files that tools change. Absent: what they hold now is not known. */
@@ -46,6 +47,7 @@ export class FileHistory {
 	readonly #kernel: Kernel;
 	readonly #files: WorkFiles | undefined;
 	readonly #harmless: readonly string[];
+	readonly #writes = new WritesByPath();
 
 	/** @param harmless tools that change no file */
 	constructor(kernel: Kernel, { files }: FileHistoryOptions, harmless: readonly string[]) {
@@ -64,18 +66,17 @@ export class FileHistory {
 		await timeline.record(since);
 		const { view } = await timeline.wholeLog.live();
 		const { writes, uncovered } = view.get(fileWrites);
-		const isAfter = ({ seq }: { readonly seq: Seq }): boolean => seq > since;
-		const byPath = Map.groupBy(writes, ({ path }) => path);
-		const firsts = observations(writes)
-			.filter(isAfter)
-			.toReversed()
-			.map((write) => [write.path, write] as const);
-		const byName = Map.groupBy([...uncovered].filter(isAfter), ({ name }) => name);
+		const calls = Array.from(
+			{ length: uncovered.length - firstAfter(uncovered, since) },
+			(_, back) => uncovered.at(-1 - back)?.name ?? "",
+		);
+		const byName = Map.groupBy(calls, (name) => name);
 		return {
 			since,
 			through: view.seq,
-			files: [...new Map(firsts)]
-				.map(([path, first]) => touched(first, since, byPath.get(path) ?? []))
+			files: this.#writes
+				.after(writes, since)
+				.flatMap((file) => touched(file, since))
 				.sort((a, b) => (a.path < b.path ? -1 : 1)),
 			uncovered: [...byName]
 				.filter(([name]) => !this.#harmless.includes(name))
@@ -112,11 +113,12 @@ export class FileHistory {
 	}
 }
 
-/** @param all the writes of the path */
-function touched({ path, before, image }: FileWrite, since: Seq, all: readonly FileWrite[]): TouchedFile {
-	const writes = all.filter(({ seq }) => seq > since);
-	const left = leftIn(all.filter(({ seq }) => seq <= since));
-	return { path, version: before, ...(image && { image }), writes, left };
+/** None: no write after the moment says what the file held. */
+function touched({ path, writes, recent, earlier }: PathWrites, since: Seq): readonly TouchedFile[] {
+	const first = observationsOf([...recent, ...writes], earlier).find(({ seq }) => seq > since);
+	if (!first) return [];
+	const { before: version, image } = first;
+	return [{ path, version, ...(image && { image }), writes, left: leftIn(recent) }];
 }
 
 /** The version of a file by what it holds; null: there is none. Undefined: unknown. */

@@ -18,7 +18,7 @@ import type { Kernel } from "../../kernel/feature.ts";
 import { mainSession } from "../../kernel/sessions.ts";
 import { IMAGES } from "../../kernel/store.ts";
 import { type FileHistory, type FilesSince, type TouchedFile, versionIn } from "./file-history.ts";
-import { isRestore, restoreLane } from "./file-writes.ts";
+import { type FileWrite, isRestore, restoreLane } from "./file-writes.ts";
 
 /** What a restore would do. */
 export interface FilesPreview extends Pick<FilesSince, "uncovered"> {
@@ -58,8 +58,16 @@ const along = z.object({ theirs: z.array(theirs) });
 /** The name by which it stands there. */
 const FILES = "files";
 
+/** So many files go back beside each other. */
+const LANES = 32;
+
+/** So many are read beside each other: each may be large. */
+const READS = 8;
+
 /** One file that goes back. `from`: what it holds now; absent: another try of a write that a crash has cut. */
 interface Row extends FileChanged {
+	/** Where that was begun. */
+	readonly lane?: string;
 	readonly isTheirs?: true;
 	readonly from?: string | null;
 	readonly to: string | null;
@@ -123,8 +131,7 @@ export class FileRestore {
 				`the move at seq ${seq} takes files along and is not finished; open it with the files that it is about`,
 			);
 		const session = this.#kernel.sessions.at(mainSession);
-		const lane = restoreLane(seq);
-		const due = async () => this.#rows((await this.#history.since(to)).files, isAmong(taken.theirs), lane);
+		const due = async () => this.#rows((await this.#history.since(to)).files, isAmong(taken.theirs), seq);
 		let { rows, kept } = await due();
 		const changes: FileChanged[] = [];
 		const failed: KeptFile[] = [];
@@ -142,13 +149,22 @@ export class FileRestore {
 			const { observe, ...ports } = this.#kernel.using(session, new AbortController().signal);
 			const heard = (event: Parameters<NonNullable<typeof observe>>[0]): void =>
 				event.type === "no_space" ? observe?.(event) : undefined;
-			await runProgram(lane, session.scope, { ...ports, observe: heard }, async (at) => {
-				for (const row of rows.filter(({ change }) => change === "removed")) await put(at, row);
-				// Where a file was in the way of another one, that can be seen now.
-				if (changes.length > 0 && kept.length > 0) ({ rows, kept } = await due());
-				for (const row of rows.filter(({ change }) => change !== "removed")) await put(at, row);
-			});
-			await session.log.append(laneClosed({ lane }), session.scope).durable;
+			// Beside each other, so that one flush is of the starts of many; in each lane one after the other, which a next try can follow.
+			const putAll = async (some: readonly Row[]): Promise<void> => {
+				const lanes = Map.groupBy(some.entries(), ([at, row]) => row.lane ?? `${restoreLane(seq)}/${at % LANES}`);
+				await settled(
+					lanes.entries().map(([lane, rows]) =>
+						runProgram(lane, session.scope, { ...ports, observe: heard }, async (at) => {
+							for (const [, row] of rows) await put(at, row);
+						}),
+					),
+				);
+			};
+			await putAll(rows.filter(({ change }) => change === "removed"));
+			// Where a file was in the way of another one, that can be seen now.
+			if (changes.length > 0 && kept.length > 0) ({ rows, kept } = await due());
+			await putAll(rows.filter(({ change }) => change !== "removed"));
+			await session.log.append(laneClosed({ lane: restoreLane(seq) }), session.scope).durable;
 		}
 		changes.sort((a, b) => (a.path < b.path ? -1 : 1));
 		const named = new Set(failed.map(({ path }) => path));
@@ -158,37 +174,44 @@ export class FileRestore {
 
 	/**
 	 * @param takes is a file that somebody else has changed since to go back too?
-	 * @param lane of a restore that may have been cut: its open writes are tried again
+	 * @param move whose restore may have been cut: its open writes are tried again
 	 */
 	async #rows(
 		touched: readonly TouchedFile[],
 		takes: (theirs: Theirs) => boolean,
-		lane: string | undefined,
+		move: Seq | undefined,
 	): Promise<{ readonly rows: readonly Row[]; readonly kept: KeptFile[] }> {
-		const rows: Row[] = [];
-		const kept: KeptFile[] = [];
-		// One after the other: each may be large.
-		for (const file of touched) {
-			const { path, version: to, image } = file;
-			const isCut = file.writes.some((write) => write.lane === lane && write.outcome === "open");
-			const { before, now, others } = await this.#history.compare(file);
-			const unknown = [before, now].find((each) => each.kind === "unknown");
-			const from = versionIn(now);
-			const row = { path, change: changeOf(from, to), to, image };
-			if (isCut) rows.push(row);
-			else if (unknown || from === undefined) kept.push({ path, why: whyUnknown(unknown) });
-			else if (from === to) {
-				// Who has changed the permissions alone is somebody else, unless the file was made anew, or those were put back.
-				const isOurs = file.writes.some(
-					(write) =>
-						write.outcome === "done" && (write.after === null || (isRestore(write) && write.before === write.after)),
-				);
-				if (isOurs && modeOf(before) !== modeOf(now)) rows.push({ ...row, from });
-			} else if (others.since !== true) rows.push({ ...row, from });
-			else if (takes({ path, version: from })) rows.push({ ...row, from, isTheirs: true });
-			else kept.push({ path, why: "somebody else has changed it since", isTheirs: true });
-		}
+		const found = await inOrder(touched, READS, (file) => this.#rowOf(file, takes, move));
+		const rows = found.filter((each) => each !== undefined && "change" in each);
+		const kept = found.filter((each) => each !== undefined && "why" in each);
 		return { rows, kept };
+	}
+
+	/** Undefined: it holds that already. */
+	async #rowOf(
+		file: TouchedFile,
+		takes: (theirs: Theirs) => boolean,
+		move: Seq | undefined,
+	): Promise<Row | KeptFile | undefined> {
+		const { path, version: to, image } = file;
+		const cut = move === undefined ? undefined : file.writes.find((write) => isCut(write, move));
+		const { before, now, others } = await this.#history.compare(file);
+		const unknown = [before, now].find((each) => each.kind === "unknown");
+		const from = versionIn(now);
+		const row = { path, change: changeOf(from, to), to, image };
+		if (cut) return { ...row, lane: cut.lane };
+		if (unknown || from === undefined) return { path, why: whyUnknown(unknown) };
+		if (from === to) {
+			// Who has changed the permissions alone is somebody else, unless the file was made anew, or those were put back.
+			const isOurs = file.writes.some(
+				(write) =>
+					write.outcome === "done" && (write.after === null || (isRestore(write) && write.before === write.after)),
+			);
+			return isOurs && modeOf(before) !== modeOf(now) ? { ...row, from } : undefined;
+		}
+		if (others.since !== true) return { ...row, from };
+		if (takes({ path, version: from })) return { ...row, from, isTheirs: true };
+		return { path, why: "somebody else has changed it since", isTheirs: true };
 	}
 
 	#write({ path, from, to, image }: Row): Step<string> {
@@ -245,6 +268,26 @@ const isAmong =
 
 const whyUnknown = (content: FileContent | undefined): string =>
 	content?.kind === "unknown" ? content.why : "what it holds is not known";
+
+/** Is it a write of the restore of this move that was begun, and has no end? */
+const isCut = ({ lane, outcome }: FileWrite, move: Seq): boolean =>
+	outcome === "open" && `${lane}/`.startsWith(`${restoreLane(move)}/`);
+
+/** What a few at a time give, in the order of the items. */
+async function inOrder<T, R>(items: readonly T[], atATime: number, work: (item: T) => Promise<R>): Promise<R[]> {
+	const found: R[] = [];
+	const left = items.entries();
+	const workers = Array.from({ length: atATime }, async () => {
+		for (const [at, item] of left) found[at] = await work(item);
+	});
+	await settled(workers);
+	return found;
+}
+
+/** Resolves when all are over. @throws the first error, then */
+async function settled(works: Iterable<Promise<void>>): Promise<void> {
+	for (const work of await Promise.allSettled(works)) if (work.status === "rejected") throw work.reason;
+}
 
 function alongIn(data: { readonly along?: Moved["along"] } | undefined): z.infer<typeof along> | undefined {
 	return along.safeParse(data?.along?.[FILES]).data;
