@@ -114,7 +114,7 @@ export class SkillHost implements FeatureHost {
 		try {
 			return await this.#run(session, run, signal, keep);
 		} catch (error) {
-			if (!isReynError(error, "STEP_DISCARDED")) throw error;
+			if (!isOver(error)) throw error;
 			return this.#giveUp(session, run, stopReason(signal, error), keep);
 		}
 	}
@@ -145,10 +145,12 @@ export class SkillHost implements FeatureHost {
 	#ready(session: Session, id: string, signal: AbortSignal, keep: Keep) {
 		const current = (): SkillRun => runOf(session, id) as SkillRun;
 		const skill = this.#find(current().skill);
+		const agent = this.#kernel.agentFor(session.scope, fromOf(id), current().model);
 		const whenInDoubt = policyFor(skill.name, this.#options.resume);
 		const ports = {
 			...this.#kernel.using(session, signal),
-			model: this.#kernel.agentFor(session.scope, fromOf(id), current().model).model,
+			model: agent.model,
+			tools: agent.tools,
 			run: current,
 			whenInDoubt: () => whenInDoubt,
 			onBoundary: async (kind: "phase", title: string, at: Scope) => {
@@ -193,6 +195,9 @@ const endOf = (session: Session, run: string): End => ({
 	lane: runLane(run),
 	ended: () => runOf(session, run)?.ended,
 });
+
+/** Was the run ended by itself, or by the policy for steps in doubt? */
+const isOver = (error: unknown): boolean => isReynError(error, "STEP_DISCARDED") || isReynError(error, "SKILL_ABORTED");
 
 const fromOf = (run: string): From => ({ kind: SKILL, id: run });
 
