@@ -148,6 +148,28 @@ describe("a person", () => {
 		expect(wrong.filter((each) => !each.includes("422"))).toEqual([]);
 	});
 
+	deepTest("has what was said told in short, and is told where there is nothing to tell", async () => {
+		const model = offlineModel();
+		await using own = await openHouse({}, { model });
+		await using shown = await show({}, { ...own, subject: { ...own.subject, ...beginsBy(own.writer) } });
+		const { page } = shown;
+		const compact = page.getByRole("button", { name: "Compact" });
+		const { tip } = own.writer.wal;
+		await compact.click();
+		await page.getByRole("alert").getByText("nothing was said in default/main").waitFor();
+		expect(own.writer.wal.tip).toBe(tip);
+		await own.writer.prompt("Who keeps the lighthouse?");
+		await own.writer.idle();
+		await compact.click();
+		await page
+			.getByRole("status")
+			.getByText(/^what was said is told in short in #\d+$/)
+			.waitFor();
+		const kinds: string[] = [];
+		for await (const { kind } of own.writer.wal.read()) kinds.push(kind);
+		expect(kinds).toContain("compaction_asked");
+	});
+
 	deepTest("sees an answer that is not whole yet as far as it came, its marks shown", async () => {
 		const { promise: goOn, resolve: open } = Promise.withResolvers<void>();
 		const model: RuntimeOptions["model"] = {

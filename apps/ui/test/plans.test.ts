@@ -92,6 +92,18 @@ describe("a plan that waits", () => {
 		await dialog.waitFor({ state: "hidden" });
 		await vi.waitUntil(() => writer.plans()[0]?.status === "completed", 10_000);
 		expect(asked.toSorted()).toEqual(["a", "b", "b", "c", "d"]);
+		// One that is over runs again from a step, and is not amended.
+		await page.getByText("Plans that are over").click();
+		await page.getByText("Steps", { exact: true }).click();
+		await opened(page, `Run c of plan ${plan} again`);
+		await dialog.getByText("would run: c (1,010 tokens)").waitFor();
+		await dialog.getByText("stays, and is not paid again: a, b, d").waitFor();
+		await dialog.getByText("price, if they take what they took last: 1,010 tokens").waitFor();
+		expect(await page.getByRole("button", { name: /^(Amend|Discard|Go on)/ }).count()).toBe(0);
+		await dialog.getByRole("button", { name: "Run again" }).click();
+		await dialog.waitFor({ state: "hidden" });
+		await vi.waitUntil(() => asked.filter((step) => step === "c").length === 2, 10_000);
+		await writer.idle();
 		// The answer that it was refused with is an error to the browser.
 		expect(wrong.filter((each) => !each.includes("409"))).toEqual([]);
 		expect(await page.evaluate("hits")).toBe(0);

@@ -455,3 +455,21 @@ test("a copy is of one moment, whatever comes meanwhile, and of a session that t
 	const gone = { agent: "default", session: "gone" };
 	await expect(copyPage({ ...own.subject, session: gone })).rejects.toMatchObject({ code: "RUNTIME_UNKNOWN_SESSION" });
 });
+
+test("a copy is made of a history that gc has cut too, and asks nothing of what is gone", async () => {
+	await using own = await openHouse();
+	const { writer } = own;
+	const { tip } = writer.wal;
+	const { seq } = await writer.checkout(writer.timeline.checkpoints()[0]?.seq ?? 0, "user");
+	await writer.checkout(tip, "user");
+	await writer.prompt("What is left?");
+	await writer.idle();
+	await writer.gc({ keepDays: 0, keepCheckpoints: 1 });
+	const html = await copyPage(own.subject);
+	const packed = /<script type="application\/gzip" id="copy">([^<]*)<\/script>/.exec(html)?.[1] ?? "";
+	const answers: object = JSON.parse(gunzipSync(Buffer.from(packed, "base64")).toString());
+	const { entries } = (await own.ask("/api/read", { verb: "log", given: {} })).body.document;
+	expect(entries).toContainEqual(expect.objectContaining({ seq, gone: true }));
+	expect(Object.keys(answers).filter((name) => name.includes(`"ref":"${seq}"`))).toEqual([]);
+	expect(Object.keys(answers).filter((name) => name.includes(`"ref":"${writer.wal.tip}"`)).length).toBeGreaterThan(1);
+});

@@ -51,6 +51,7 @@ function All() {
 			{skills.map((each) => (
 				<SkillCard key={each.run} of={each} />
 			))}
+			<OverPlans />
 			<OverScripts />
 		</>
 	);
@@ -80,14 +81,43 @@ function PlanCard({ of: { plan, goal, status, why, finished, failed, size, token
 			<Unfolded
 				name="Steps"
 				read={(signal) => read<PlanSteps>("plan show", { id: plan }, signal)}
-				shown={({ steps }) => <Steps plan={plan} of={steps} />}
+				shown={({ steps }) => <Steps plan={plan} of={steps} status={status} />}
 			/>
-			{status !== "running" && (
+			{status === "paused" && (
 				<Confirmed verb="plan resume" name="Go on" given={{ id: plan }} what={`with plan ${plan}`} />
 			)}
 			{status === "running" && <Confirmed verb="plan pause" name="Pause" given={{ id: plan }} what={`plan ${plan}`} />}
-			<Confirmed verb="plan discard" name="Discard" given={{ id: plan }} what={`plan ${plan}`} />
+			{!isOver(status) && <Confirmed verb="plan discard" name="Discard" given={{ id: plan }} what={`plan ${plan}`} />}
 		</article>
+	);
+}
+
+/** So many that are over are listed. */
+const MOST_OVER = 20;
+
+/** Those that have their answer can run again from a step; those that were given up are taken up again by undo. */
+function OverPlans() {
+	if (!isOffered("plan list")) return null;
+	return (
+		<Unfolded
+			name="Plans that are over"
+			read={(signal) => read<readonly Plan[]>("plan list", { all: true }, signal)}
+			shown={(all) => <Over of={all.filter(({ status }) => isOver(status)).toReversed()} />}
+		/>
+	);
+}
+
+const isOver = (status: string): boolean => status !== "running" && status !== "paused";
+
+function Over({ of }: { readonly of: readonly Plan[] }) {
+	if (of.length === 0) return <p class="quiet">None yet.</p>;
+	return (
+		<>
+			{of.slice(0, MOST_OVER).map((each) => (
+				<PlanCard key={each.plan} of={each} />
+			))}
+			{of.length > MOST_OVER && <p class="quiet">{`and ${of.length - MOST_OVER} older ones`}</p>}
+		</>
 	);
 }
 
