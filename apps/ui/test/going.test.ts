@@ -91,6 +91,12 @@ test("files stay unless it is said; those of somebody else stay unless that is s
 	await dialog.getByText(`- ${hostile} removed`).waitFor();
 	await dialog.getByText(/^stays: shared\.md: /).waitFor();
 	expect(await dialog.textContent()).not.toMatch(/are not touched|--theirs/);
+	expect(await dialog.getByRole("row").allTextContents()).toEqual([
+		"nowthen",
+		"messages123",
+		"sessions11",
+		"filesas they are2 go back, 1 stays",
+	]);
 	// The choice keeps the focus.
 	expect(await page.evaluate("document.activeElement.type")).toBe("checkbox");
 	const theirs = dialog.getByLabel("Also files that somebody else has changed since");

@@ -144,8 +144,43 @@ function Preview({ of }: { readonly of: Stage }) {
 			);
 		case "seen":
 		case "acting":
-			return <PreviewLines of={of.found.nothing ?? of.found.shown} />;
+			return (
+				<>
+					{of.found.nothing === null && <Sides of={of.found.sides} />}
+					<PreviewLines of={of.found.nothing ?? of.found.shown} />
+				</>
+			);
 	}
+}
+
+function Sides({ of }: { readonly of: Look["sides"] }) {
+	if (of.length === 0) return null;
+	return (
+		<table class="sums sides">
+			<thead>
+				<tr>
+					<td />
+					<th scope="col">now</th>
+					<th scope="col">then</th>
+				</tr>
+			</thead>
+			<tbody>
+				{of.map(({ name, before, after }) => (
+					<tr key={name} class={before === after ? "" : "sides-differ"}>
+						<th scope="row">
+							<Text of={name} />
+						</th>
+						<td>
+							<Text of={before} />
+						</td>
+						<td>
+							<Text of={after} />
+						</td>
+					</tr>
+				))}
+			</tbody>
+		</table>
+	);
 }
 
 const grave = /^(ends |closes |starts again|leaves unfinished|stays: )/;
