@@ -1,6 +1,6 @@
 /** What a person has done to the history, in words: who, what, when, and how much. */
 
-import { planAborted, planAmended, planStepsReset } from "@reyn/plan";
+import { planAborted, planAmended, planPaused, planResumed, planStepsReset } from "@reyn/plan";
 import { rewindNote } from "@reyn/rewind-modes";
 import { conversationCompacted, type Move, type Runtime } from "@reyn/runtime";
 import { skillRunDiscarded } from "@reyn/skill-resume";
@@ -66,6 +66,8 @@ function whatOf(record: WalRecord): string | undefined {
 	if (rewindNote.is(record)) return `the note on #${record.data.target} by ${record.data.actor}`;
 	if (conversationCompacted.is(record)) return `the compaction of what was said before #${record.data.upTo}`;
 	if (planAborted.is(record)) return `the discard of plan ${record.data.plan}`;
+	if (planPaused.is(record)) return `the pause of plan ${record.data.plan}`;
+	if (planResumed.is(record)) return `the resume of plan ${record.data.plan}`;
 	if (planStepsReset.is(record)) return `the new run of ${record.data.steps.join(", ")} of plan ${record.data.plan}`;
 	if (planAmended.is(record)) return `the change of the steps of plan ${record.data.plan}`;
 	if (skillRunDiscarded.is(record)) return `the discard of skill run ${record.data.run}`;

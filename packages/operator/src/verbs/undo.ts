@@ -32,7 +32,7 @@ const stepVerb = (name: "undo" | "redo", summary: string) =>
 		example: "",
 		seen: z.object({
 			...{ tip: seq, move: toldMove.exactOptional(), moves: list(toldMove).exactOptional() },
-			/** The plans that are paused by a person or at a limit. */
+			/** The plans that are paused at a limit. */
 			waits: texts.exactOptional(),
 			files: filesPreview.exactOptional(),
 		}),
@@ -44,7 +44,9 @@ const stepVerb = (name: "undo" | "redo", summary: string) =>
 			// First: what comes while it is looked up was not seen.
 			const { tip } = runtime.wal;
 			const moves = await toldMoves(runtime, name === "undo" ? "past" : "future", all ? n : 1);
-			const waits = runtime.restored().plans.flatMap(({ plan, why }) => (why === undefined ? [] : [plan]));
+			const waits = runtime
+				.restored()
+				.plans.flatMap(({ plan, why }) => (why === undefined || runtime.findPlan(plan).by ? [] : [plan]));
 			if (all) return { tip, moves, waits };
 			const [move] = moves;
 			if (move) {
@@ -81,9 +83,9 @@ const stepVerb = (name: "undo" | "redo", summary: string) =>
 		],
 	});
 
-/** Of plans that are paused: that is taken back otherwise. */
+/** Of plans that are paused at a limit: that is taken back otherwise. */
 const noMoves = (plans: readonly string[], say: Say): readonly string[] =>
-	plans.map((plan) => `a pause is no move: plan ${plan} goes on with: ${say`plan resume ${plan}`}`);
+	plans.map((plan) => `a pause at a limit is no move: plan ${plan} goes on with: ${say`plan resume ${plan}`}`);
 
 const textOf = ({ seq, what, ts }: z.infer<typeof toldMove>): string =>
 	`${what} (#${seq}${ts === undefined ? "" : `, ${when(ts)}`})`;
