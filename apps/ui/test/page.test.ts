@@ -18,7 +18,7 @@ import { copyPage, type Subject, serve } from "../src/server/index.ts";
 import { openBrowser } from "./browser.ts";
 import { hostileTexts } from "./hostile-texts.ts";
 import { askIn, beginsBy, type House, openHouse } from "./served.ts";
-import { type Shown, show as showIn } from "./shown.ts";
+import { type Shown, show as showIn, violationsIn } from "./shown.ts";
 
 let browser: Browser;
 let house: House;
@@ -491,11 +491,7 @@ describe("a person", () => {
 		const { page } = shown;
 		await page.getByText("Calls", { exact: true }).click();
 		await page.getByText("not answered").first().waitFor();
-		const violations = async (): Promise<readonly string[]> =>
-			(await new AxeBuilder({ page }).analyze()).violations.map(
-				({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 120)).join(" | ")}`,
-			);
-		expect(await violations()).toEqual([]);
+		expect(await violationsIn(page)).toEqual([]);
 		const isWide = await page.evaluate("document.documentElement.scrollWidth > innerWidth");
 		expect(isWide).toBe(false);
 		if (!isDeep) return;
@@ -503,15 +499,15 @@ describe("a person", () => {
 		await page.keyboard.press("End");
 		await page.keyboard.press("r");
 		await page.getByRole("dialog").waitFor();
-		expect(await violations()).toEqual([]);
+		expect(await violationsIn(page)).toEqual([]);
 		await page.keyboard.press("Escape");
 		await page.keyboard.press("5");
 		await page.getByRole("button", { name: "Check the log" }).waitFor();
-		expect(await violations()).toEqual([]);
+		expect(await violationsIn(page)).toEqual([]);
 		for (const key of ["?", "$"]) {
 			await page.keyboard.press(key);
 			await page.getByRole("dialog").waitFor();
-			expect(await violations(), key).toEqual([]);
+			expect(await violationsIn(page), key).toEqual([]);
 			await page.keyboard.press("Escape");
 		}
 	});

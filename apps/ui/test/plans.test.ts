@@ -2,10 +2,11 @@
 import type { RuntimeOptions } from "@reyn/runtime";
 import type { Browser, Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { isDeep } from "../../../tests/sample.ts";
 import type { Subject } from "../src/server/index.ts";
 import { openBrowser } from "./browser.ts";
 import { beginsBy, type House, openHouse } from "./served.ts";
-import { type Shown, show } from "./shown.ts";
+import { type Shown, show, violationsIn } from "./shown.ts";
 
 let browser: Browser;
 beforeAll(async () => {
@@ -141,6 +142,10 @@ describe("a plan that waits", () => {
 		await added.getByText(/step "d" wants the tool "saw"/).waitFor();
 		await step.getByText(/step "c" depends on "nobody"; the steps are a, b, c, d/).waitFor();
 		expect(await added.getByLabel("The tools").getAttribute("aria-invalid")).toBe("true");
+		if (isDeep) expect(await violationsIn(page)).toEqual([]);
+		await page.setViewportSize({ width: 320, height: 700 });
+		expect(await dialog.evaluate("document.querySelector('dialog').scrollWidth > innerWidth")).toBe(false);
+		await page.setViewportSize({ width: 1400, height: 900 });
 		await added.getByLabel("The tools").fill("");
 		await step.getByLabel("Comes after").fill("a, b, d");
 		await dialog.getByRole("button", { name: "Look at it" }).click();
@@ -153,6 +158,7 @@ describe("a plan that waits", () => {
 			"+ comes: c Say <b>all</b> · after a, b, d",
 			"+ comes: d Read D",
 		]);
+		if (isDeep) expect(await violationsIn(page)).toEqual([]);
 		expect(writer.wal.tip).toBe(tip);
 		// Somebody else is faster: it is looked at again, with what was typed.
 		await writer.amendPlan(plan, { describe: { c: "Meanwhile" } });

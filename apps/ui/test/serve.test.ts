@@ -246,6 +246,15 @@ describe("what is confirmed", () => {
 		expect(house.writer.wal.tip).toBe(tip);
 	});
 
+	test("is shown of work only where there is something to show", async () => {
+		const refused = await look("compact");
+		expect([refused.status, refused.body.error.code]).toEqual([400, "UI_BAD_REQUEST"]);
+		const unknown = await look("plan resume", { id: "p999" });
+		expect([unknown.status, unknown.body.error.code]).toEqual([404, "PLAN_UNKNOWN"]);
+		const wrong = await look("plan resume", { id: "p999", tip: 1 });
+		expect([wrong.status, wrong.body.error.code]).toEqual([400, "OPERATOR_ARGS"]);
+	});
+
 	test("is nothing that a page made up", async () => {
 		const { tip } = house.writer.wal;
 		for (const seen of ["", "x", "__proto__", "constructor", "0".repeat(101), { tip, target: 1 }, null]) {

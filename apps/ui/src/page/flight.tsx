@@ -10,7 +10,7 @@ import { OverScripts, ScriptCard } from "./scripts.tsx";
 import { server } from "./session.ts";
 import type { Plan, PlanSteps, SkillRun } from "./shapes.ts";
 import { Text } from "./text.tsx";
-import { Unfolded } from "./unfolded.tsx";
+import { Newest, Unfolded } from "./unfolded.tsx";
 import { work } from "./work.ts";
 
 export function Flight() {
@@ -92,9 +92,6 @@ function PlanCard({ of: { plan, goal, status, why, finished, failed, size, token
 	);
 }
 
-/** So many that are over are listed. */
-const MOST_OVER = 20;
-
 /** Those that have their answer can run again from a step; those that were given up are taken up again by undo. */
 function OverPlans() {
 	if (!isOffered("plan list")) return null;
@@ -102,24 +99,17 @@ function OverPlans() {
 		<Unfolded
 			name="Plans that are over"
 			read={(signal) => read<readonly Plan[]>("plan list", { all: true }, signal)}
-			shown={(all) => <Over of={all.filter(({ status }) => isOver(status)).toReversed()} />}
+			shown={(all) => (
+				<Newest
+					of={all.filter(({ status }) => isOver(status)).toReversed()}
+					shown={(each) => <PlanCard key={each.plan} of={each} />}
+				/>
+			)}
 		/>
 	);
 }
 
 const isOver = (status: string): boolean => status !== "running" && status !== "paused";
-
-function Over({ of }: { readonly of: readonly Plan[] }) {
-	if (of.length === 0) return <p class="quiet">None yet.</p>;
-	return (
-		<>
-			{of.slice(0, MOST_OVER).map((each) => (
-				<PlanCard key={each.plan} of={each} />
-			))}
-			{of.length > MOST_OVER && <p class="quiet">{`and ${of.length - MOST_OVER} older ones`}</p>}
-		</>
-	);
-}
 
 function SkillCard({ of: { run, skill, phase, status, parent } }: { readonly of: SkillRun }) {
 	return (
