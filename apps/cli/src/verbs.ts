@@ -25,7 +25,7 @@ import { assertReady, configured, examining, type Globals, openForWork, reading,
 import { CliError, exitCodeOf } from "./exit-code.ts";
 import { exitCodes } from "./exit-codes.ts";
 import { placesOf, sayDone, unlessHeld } from "./held.ts";
-import { err, out } from "./print.ts";
+import { err, out, terminal } from "./print.ts";
 import { workOnScript } from "./script-work.ts";
 import { reyn } from "./suggest.ts";
 import type { OutputFormat } from "./telling.ts";
@@ -232,6 +232,7 @@ function deskOf(globals: Globals, yes: boolean, actor: string): Desk {
 			return answered(question, yes);
 		},
 		say: reyn,
+		columns: terminal.columns,
 	};
 }
 

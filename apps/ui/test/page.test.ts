@@ -18,7 +18,7 @@ import { copyPage, type Subject, serve } from "../src/server/index.ts";
 import { openBrowser } from "./browser.ts";
 import { hostileTexts } from "./hostile-texts.ts";
 import { askIn, beginsBy, type House, openHouse } from "./served.ts";
-import { type Shown, show as showIn } from "./shown.ts";
+import { type Shown, show as showIn, violationsIn } from "./shown.ts";
 
 let browser: Browser;
 let house: House;
@@ -146,6 +146,28 @@ describe("a person", () => {
 		await expect.poll(() => page.locator(".said-other").last().getAttribute("aria-busy")).toBeNull();
 		expect(house.writer.wal.tip).toBeGreaterThan(tip);
 		expect(wrong.filter((each) => !each.includes("422"))).toEqual([]);
+	});
+
+	deepTest("has what was said told in short, and is told where there is nothing to tell", async () => {
+		const model = offlineModel();
+		await using own = await openHouse({}, { model });
+		await using shown = await show({}, { ...own, subject: { ...own.subject, ...beginsBy(own.writer) } });
+		const { page } = shown;
+		const compact = page.getByRole("button", { name: "Compact" });
+		const { tip } = own.writer.wal;
+		await compact.click();
+		await page.getByRole("alert").getByText("nothing was said in default/main").waitFor();
+		expect(own.writer.wal.tip).toBe(tip);
+		await own.writer.prompt("Who keeps the lighthouse?");
+		await own.writer.idle();
+		await compact.click();
+		await page
+			.getByRole("status")
+			.getByText(/^what was said is told in short in #\d+$/)
+			.waitFor();
+		const kinds: string[] = [];
+		for await (const { kind } of own.writer.wal.read()) kinds.push(kind);
+		expect(kinds).toContain("compaction_asked");
 	});
 
 	deepTest("sees an answer that is not whole yet as far as it came, its marks shown", async () => {
@@ -469,11 +491,7 @@ describe("a person", () => {
 		const { page } = shown;
 		await page.getByText("Calls", { exact: true }).click();
 		await page.getByText("not answered").first().waitFor();
-		const violations = async (): Promise<readonly string[]> =>
-			(await new AxeBuilder({ page }).analyze()).violations.map(
-				({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 120)).join(" | ")}`,
-			);
-		expect(await violations()).toEqual([]);
+		expect(await violationsIn(page)).toEqual([]);
 		const isWide = await page.evaluate("document.documentElement.scrollWidth > innerWidth");
 		expect(isWide).toBe(false);
 		if (!isDeep) return;
@@ -481,15 +499,15 @@ describe("a person", () => {
 		await page.keyboard.press("End");
 		await page.keyboard.press("r");
 		await page.getByRole("dialog").waitFor();
-		expect(await violations()).toEqual([]);
+		expect(await violationsIn(page)).toEqual([]);
 		await page.keyboard.press("Escape");
 		await page.keyboard.press("5");
 		await page.getByRole("button", { name: "Check the log" }).waitFor();
-		expect(await violations()).toEqual([]);
+		expect(await violationsIn(page)).toEqual([]);
 		for (const key of ["?", "$"]) {
 			await page.keyboard.press(key);
 			await page.getByRole("dialog").waitFor();
-			expect(await violations(), key).toEqual([]);
+			expect(await violationsIn(page), key).toEqual([]);
 			await page.keyboard.press("Escape");
 		}
 	});

@@ -2,10 +2,11 @@
 import type { RuntimeOptions } from "@reyn/runtime";
 import type { Browser, Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { isDeep } from "../../../tests/sample.ts";
 import type { Subject } from "../src/server/index.ts";
 import { openBrowser } from "./browser.ts";
 import { beginsBy, type House, openHouse } from "./served.ts";
-import { type Shown, show } from "./shown.ts";
+import { type Shown, show, violationsIn } from "./shown.ts";
 
 let browser: Browser;
 beforeAll(async () => {
@@ -92,6 +93,18 @@ describe("a plan that waits", () => {
 		await dialog.waitFor({ state: "hidden" });
 		await vi.waitUntil(() => writer.plans()[0]?.status === "completed", 10_000);
 		expect(asked.toSorted()).toEqual(["a", "b", "b", "c", "d"]);
+		// One that is over runs again from a step, and is not amended.
+		await page.getByText("Plans that are over").click();
+		await page.getByText("Steps", { exact: true }).click();
+		await opened(page, `Run c of plan ${plan} again`);
+		await dialog.getByText("would run: c (1,010 tokens)").waitFor();
+		await dialog.getByText("stays, and is not paid again: a, b, d").waitFor();
+		await dialog.getByText("price, if they take what they took last: 1,010 tokens").waitFor();
+		expect(await page.getByRole("button", { name: /^(Amend|Discard|Go on)/ }).count()).toBe(0);
+		await dialog.getByRole("button", { name: "Run again" }).click();
+		await dialog.waitFor({ state: "hidden" });
+		await vi.waitUntil(() => asked.filter((step) => step === "c").length === 2, 10_000);
+		await writer.idle();
 		// The answer that it was refused with is an error to the browser.
 		expect(wrong.filter((each) => !each.includes("409"))).toEqual([]);
 		expect(await page.evaluate("hits")).toBe(0);
@@ -129,6 +142,10 @@ describe("a plan that waits", () => {
 		await added.getByText(/step "d" wants the tool "saw"/).waitFor();
 		await step.getByText(/step "c" depends on "nobody"; the steps are a, b, c, d/).waitFor();
 		expect(await added.getByLabel("The tools").getAttribute("aria-invalid")).toBe("true");
+		if (isDeep) expect(await violationsIn(page)).toEqual([]);
+		await page.setViewportSize({ width: 320, height: 700 });
+		expect(await dialog.evaluate("document.querySelector('dialog').scrollWidth > innerWidth")).toBe(false);
+		await page.setViewportSize({ width: 1400, height: 900 });
 		await added.getByLabel("The tools").fill("");
 		await step.getByLabel("Comes after").fill("a, b, d");
 		await dialog.getByRole("button", { name: "Look at it" }).click();
@@ -141,6 +158,7 @@ describe("a plan that waits", () => {
 			"+ comes: c Say <b>all</b> · after a, b, d",
 			"+ comes: d Read D",
 		]);
+		if (isDeep) expect(await violationsIn(page)).toEqual([]);
 		expect(writer.wal.tip).toBe(tip);
 		// Somebody else is faster: it is looked at again, with what was typed.
 		await writer.amendPlan(plan, { describe: { c: "Meanwhile" } });

@@ -1,4 +1,5 @@
 /** The page of a house in a browser, as a person opens it. */
+import { AxeBuilder } from "@axe-core/playwright";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { type Served, serve } from "../src/server/index.ts";
 import type { House } from "./served.ts";
@@ -38,3 +39,9 @@ export async function show(
 		},
 	};
 }
+
+/** What keeps somebody from it who cannot see it, or cannot use a mouse. */
+export const violationsIn = async (page: Page): Promise<readonly string[]> =>
+	(await new AxeBuilder({ page }).analyze()).violations.map(
+		({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 120)).join(" | ")}`,
+	);

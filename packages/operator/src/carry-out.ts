@@ -1,5 +1,6 @@
 /** Carries a verb out: look, show, ask, and then do exactly what was shown. Written once, for every face. */
 import type { Runtime } from "@reyn/runtime";
+import { sidesLines } from "./lines/sides.ts";
 import type { Say } from "./say.ts";
 import { type ClosedVerb, type FilesVerb, givenFor, type Moment, type ReadVerb, type WriteVerb } from "./verb.ts";
 
@@ -14,6 +15,8 @@ export interface Desk {
 	/** Shows what would happen, and asks. @returns false: nothing is to be changed */
 	confirm(question: string, shown: readonly string[]): Promise<boolean>;
 	readonly say: Say;
+	/** The cells of a row. Default: 80. */
+	readonly columns?: number;
 }
 
 export interface Told {
@@ -45,9 +48,10 @@ export async function carryOut(
 	const seen = await desk.reading((runtime) => verb.look(runtime, given, dryRun));
 	const preview = { ...seen, applied: false };
 	const nothing = verb.nothing?.(seen, say);
-	if (dryRun) return { document: preview, lines: nothing ?? verb.shown(seen, say), outcome: "previewed" };
+	const shown = () => [...sidesLines(verb.sides?.(seen) ?? [], desk.columns ?? 80), ...verb.shown(seen, say)];
+	if (dryRun) return { document: preview, lines: nothing ?? shown(), outcome: "previewed" };
 	if (nothing) return { document: { ...preview, ...verb.undone?.(seen) }, lines: nothing, outcome: "nothing" };
-	if (verb.question && !(await desk.confirm(verb.question(seen), verb.shown(seen, say))))
+	if (verb.question && !(await desk.confirm(verb.question(seen), shown())))
 		return { document: preview, lines: ["nothing was changed"], outcome: "declined" };
 	const done = await desk.acting(verb, seen);
 	return { document: { ...seen, applied: true, ...done }, lines: doneLines(verb, done, seen, say), outcome: "done" };

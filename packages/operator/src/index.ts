@@ -12,6 +12,7 @@ export { outcomeText, ownTexts, tokensText, tookText } from "./lines/plan.ts";
 export { answersText, askerText, questionLines } from "./lines/question.ts";
 export { scopeText, sessionText } from "./lines/scope.ts";
 export { scriptEndLines, scriptEventLines, scriptResultText, scriptViewLines } from "./lines/script.ts";
+export { type Side, sidesLines } from "./lines/sides.ts";
 export { trailLines, unreadLines } from "./lines/trail.ts";
 export { isOptional, type Param, type Params, typedName } from "./param.ts";
 export { type Patch, patchOf } from "./patch.ts";

@@ -1,6 +1,6 @@
 /** What a person has done to the history, in words: who, what, when, and how much. */
 
-import { planAborted, planAmended, planStepsReset } from "@reyn/plan";
+import { planAborted, planAmended, planPaused, planResumed, planStepsReset } from "@reyn/plan";
 import { rewindNote } from "@reyn/rewind-modes";
 import { conversationCompacted, type Move, type Runtime } from "@reyn/runtime";
 import { skillRunDiscarded } from "@reyn/skill-resume";
@@ -73,6 +73,8 @@ function whatOf(record: WalRecord): string | undefined {
 		return `the compaction of what was said before #${upTo} by a person${size}`;
 	}
 	if (planAborted.is(record)) return `the discard of plan ${record.data.plan} by a person`;
+	if (planPaused.is(record)) return `the pause of plan ${record.data.plan} by a person`;
+	if (planResumed.is(record)) return `the resume of plan ${record.data.plan} by a person`;
 	if (planStepsReset.is(record))
 		return `the new run of ${record.data.steps.join(", ")} of plan ${record.data.plan} by a person`;
 	if (planAmended.is(record))

@@ -42,6 +42,12 @@ export const rewindResult = z.object({
 	dropped: counts.exactOptional(),
 });
 
+/** In US dollars, as a decimal number; `unknown` calls are not in it. */
+export const costShape = z.object({ usd: z.string(), unknown: seq });
+
+/** What calls have cost; of `uncounted` further ones nobody knows the tokens. */
+const paid = z.object({ calls: seq, tokens: seq, cost: costShape, uncounted: seq.exactOptional() });
+
 const extent = z.object({
 	/** Absent: unknown, since a collection took records away; `messages` is then counted from the kept states. */
 	records: seq.exactOptional(),
@@ -52,7 +58,19 @@ const extent = z.object({
 	runs: texts,
 	scripts: texts,
 	others: texts.exactOptional(),
+	/** What its calls have cost, which stays paid. Absent: unknown. */
+	paid: paid.exactOptional(),
 });
+
+/** What its calls beyond the target have cost, which is paid again. Absent: unknown. */
+const again = z.object({ plans: texts, runs: texts, others: texts.exactOptional(), paid: paid.exactOptional() });
+
+const held = z.object({ all: seq, unfinished: seq });
+const holding = z.object({
+	...{ sessions: seq, messages: seq, questions: seq },
+	...{ plans: held, runs: held, scripts: held, others: held },
+});
+const waiting = list(z.object({ seq, scope, text: z.string() }));
 
 /** As `BlastRadius` of `@reyn/runtime`. */
 export const blastRadiusShape = z.object({
@@ -67,8 +85,13 @@ export const blastRadiusShape = z.object({
 		others: texts.exactOptional(),
 	}),
 	interrupts: list(seq),
-	relaunches: z.object({ plans: texts, runs: texts, others: texts.exactOptional(), calls: z.int(), tokens: z.int() }),
-	pauses: z.object({ plans: texts, runs: texts, others: texts.exactOptional() }),
+	relaunches: again,
+	pauses: again,
+	before: holding,
+	after: holding,
+	withdraws: z.object({ questions: waiting, messages: waiting }),
+	config: list(z.object({ path: z.string(), change: z.enum(["made", "changed", "removed"]) })),
+	grants: seq,
 });
 
 export const historyShape = z.object({
@@ -113,9 +136,6 @@ export const stateShape = z.object({
 	plans: list(z.object({ plan: z.string(), status: z.string(), goal: z.string() })),
 	skills: list(z.object({ run: z.string(), status: z.string(), skill: z.string() })),
 });
-
-/** In US dollars, as a decimal number; `unknown` calls are not in it. */
-export const costShape = z.object({ usd: z.string(), unknown: seq });
 
 export const planShape = z.object({
 	scope: session,

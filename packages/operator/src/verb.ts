@@ -3,6 +3,7 @@ import type { Runtime } from "@reyn/runtime";
 import type { WalRecord } from "@reyn/wal";
 import type { z } from "zod";
 import { OperatorError } from "./errors.ts";
+import type { Side } from "./lines/sides.ts";
 import type { Given, Params } from "./param.ts";
 import type { Say } from "./say.ts";
 
@@ -90,6 +91,8 @@ export interface WriteVerb<P extends Params = Params, S extends object = object,
 	look(runtime: Runtime, given: Given<P>, isPreview: boolean): Promise<S>;
 	/** The preview for people. */
 	shown(seen: S, say: Say): readonly string[];
+	/** What there is now and would be then, to be drawn above it. Absent: that is all in the preview. */
+	sides?(seen: S): readonly Side[];
 	/** Would nothing be written? Then nobody is asked, and these lines say why. */
 	nothing?(seen: S, say: Say): readonly string[] | undefined;
 	/** What is said of it as JSON where there is nothing to do. */

@@ -42,26 +42,40 @@ test("equal states are said to be equal", () => {
 
 test("a preview says what there is to say, and no more", () => {
 	const nothing = { records: 0, turns: 0, sessions: [], plans: [], runs: [], scripts: [] };
+	const held = { all: 1, unfinished: 1 };
+	const holding = { sessions: 1, messages: 4, plans: held, runs: held, scripts: held, others: held, questions: 1 };
+	const rest = { before: holding, after: holding, withdraws: { questions: [], messages: [] }, config: [], grants: 0 };
+	const paid = { calls: 2, tokens: 40, cost: { usd: "0.5", unknown: 0 } };
 	const quiet: BlastRadius = {
+		...rest,
 		leaves: nothing,
 		returns: nothing,
 		stays: nothing,
 		cancels: { turns: [], plans: [], runs: [], scripts: [] },
 		interrupts: [],
-		relaunches: { plans: [], runs: [], calls: 0, tokens: 0 },
+		relaunches: { plans: [], runs: [] },
 		pauses: { plans: [], runs: [] },
 	};
 	expect(radiusLines(quiet, 7)).toEqual(["leaves behind 0 records, 0 turns"]);
 	expect(
 		radiusLines(
 			{
-				leaves: { records: 1, turns: 1, sessions: ["default/main"], plans: ["p3"], runs: ["s1"], scripts: ["r2"] },
+				...rest,
+				leaves: {
+					...{ records: 1, turns: 1, sessions: ["default/main"], plans: ["p3"] },
+					runs: ["s1"],
+					scripts: ["r2"],
+					paid,
+				},
 				returns: { records: 2, turns: 0, sessions: ["default/side"], plans: [], runs: [], scripts: [] },
 				stays: { records: 3, turns: 2, sessions: ["bob/main"], plans: [], runs: [], scripts: [] },
 				cancels: { turns: [8], plans: ["p9"], runs: [], scripts: [] },
 				interrupts: [5],
-				relaunches: { plans: ["p3"], runs: [], calls: 2, tokens: 40 },
+				relaunches: { plans: ["p3"], runs: [], paid },
 				pauses: { plans: [], runs: ["s1"] },
+				withdraws: { questions: [{ seq: 8, scope: {}, text: "May I?\u001b[2J" }], messages: [] },
+				config: [{ path: "settings.yaml", change: "changed" }],
+				grants: 1,
 			},
 			7,
 		),
@@ -71,7 +85,10 @@ test("a preview says what there is to say, and no more", () => {
 		"keeps, of what came after #7, 3 records, 2 turns in bob/main",
 		"ends unfinished work that is not there at #7: turn #8, plan p9",
 		"closes without an answer: turn #5",
-		"starts again from #7: plan p3; 2 model calls, 40 tokens are paid again",
-		"leaves unfinished and paused: skill run s1",
+		"starts again from #7: plan p3; 2 model calls, 40 tokens ($0.5000) are paid again",
+		"leaves unfinished and paused: skill run s1; who resumes it pays an unknown number of tokens again",
+		"withdraws the question #8: May I?[2J",
+		"takes the configuration along: settings.yaml changed back",
+		"does not take back: 2 model calls, 40 tokens ($0.5000) stay paid; 1 permission given since stays",
 	]);
 });

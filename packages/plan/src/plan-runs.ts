@@ -78,6 +78,8 @@ const planRun = z.object({
 	status: z.enum(["running", "paused", "completed", "aborted"]),
 	/** Why it is paused, or was given up; absent: it is not, or nobody has said why. */
 	why: z.string().optional(),
+	/** A person has paused it, or has given it up; absent: it is not, or that came about by itself. */
+	by: z.literal("person").optional(),
 	/** By step id; a step that never started is absent. */
 	steps: z.record(z.string(), stepRun),
 	/** The seq and the content of `plan_aborted`, until the plan's lane is closed: its notice is still to be delivered. */
@@ -158,17 +160,19 @@ export const planRuns = defineProjection({
 		on(planAmended, (state, { plan, steps: size, decomposition }) =>
 			withPlan(state, plan, (run) => ({ ...run, size, decomposition })),
 		),
-		on(planPaused, (state, { plan, why }) =>
-			withPlan(state, plan, ({ why: _before, ...run }) => ({
-				...{ ...run, status: "paused" },
+		on(planPaused, (state, { plan, why, by }) =>
+			withPlan(state, plan, (run) => ({
+				...{ ...running(run), status: "paused" },
 				...(why === undefined ? {} : { why }),
+				...(by && { by }),
 			})),
 		),
 		on(planResumed, (state, { plan }) => withPlan(state, plan, running)),
 		on(planCompleted, (state, { plan }) => withPlan(state, plan, (run) => ({ ...running(run), status: "completed" }))),
-		on(planAborted, (state, { plan, reason, tell }, { seq }) =>
+		on(planAborted, (state, { plan, reason, by, tell }, { seq }) =>
 			withPlan(state, plan, (run) => ({
 				...{ ...running(run), status: "aborted", why: reason },
+				...(by && { by }),
 				ended: { seq, reason, ...(tell === undefined ? {} : { tell }) },
 			})),
 		),
@@ -213,7 +217,7 @@ const fromFourth = (all: z.infer<typeof liveRuns>): unknown => ({
 
 const isOver = (run: PlanRun): boolean => !isInFlight(run) && run.ended === undefined;
 
-const running = ({ why: _why, ...run }: PlanRun): PlanRun => ({ ...run, status: "running" });
+const running = ({ why: _why, by: _by, ...run }: PlanRun): PlanRun => ({ ...run, status: "running" });
 
 const tookOf = (step: StepRun, { ts }: WalRecord): { readonly took?: number } =>
 	step.status === "running" && step.at !== undefined ? { took: Math.max(0, ts - step.at) } : {};

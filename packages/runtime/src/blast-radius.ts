@@ -1,24 +1,44 @@
 /** Reports what a rewind or a checkout would touch, before anything is written. Reads only. */
 
-import { openRuns } from "@reyn/journal/internal";
+import { type Payment, type Prices, stepCompleted, stepStarted } from "@reyn/journal";
+import { openRuns, paymentOf } from "@reyn/journal/internal";
 import { scriptRuns } from "@reyn/journal/script";
 import { inFlight, planRuns } from "@reyn/plan";
 import type { RewindMode } from "@reyn/rewind-modes";
 import { dropOf, meaningOf } from "@reyn/rewind-modes/internal";
 import { inFlightRuns, skillRuns } from "@reyn/skill-resume";
 import type { View } from "@reyn/snapshot";
-import { type Coverage, isOutside } from "@reyn/timetravel";
+import type { FileStep } from "@reyn/snapshot/files";
+import { type HypotheticalHistory, isOutside } from "@reyn/timetravel";
 import { isMeta } from "@reyn/timetravel/internal";
 import { type Scope, type Seq, scopeKey, type WalRecord } from "@reyn/wal";
+import type { SpentOnWork } from "./features/budget/budget-host.ts";
+import { billOf } from "./features/budget/limits.ts";
+import { isCounted, type Tally as Paid, spentByDay, together, tokensIn, withPaid } from "./features/budget/spent.ts";
 import { type ConversationItem, conversation } from "./features/conversation/conversation.ts";
-import { MESSAGE, TURN } from "./features/conversation/pieces.ts";
+import { TURN } from "./features/conversation/pieces.ts";
 import { compactionAsked, userPrompt } from "./features/conversation/records.ts";
-import { PLAN, plansIn } from "./features/plan/pieces.ts";
+import { grants } from "./features/permission/grants.ts";
+import { PLAN } from "./features/plan/pieces.ts";
 import { SCRIPT } from "./features/script/pieces.ts";
 import { SKILL } from "./features/skill/pieces.ts";
+import {
+	type HeldSession,
+	type Holding,
+	heldSession,
+	holdingOf,
+	isOther,
+	messagesOf,
+	piecesIn,
+	questionsOf,
+	said,
+	type Waiting,
+} from "./holding.ts";
 import type { Feature, Piece, Settled } from "./kernel/feature.ts";
+import { sessionOpened } from "./kernel/records.ts";
 import type { SessionScope } from "./kernel/session.ts";
-import { isSame, settlement } from "./kernel/settle.ts";
+import { mainSession, scopesOf } from "./kernel/sessions.ts";
+import { isSame, type Settlement, settlement } from "./kernel/settle.ts";
 import type { Runtime } from "./runtime.ts";
 
 export interface BlastRadius {
@@ -32,16 +52,31 @@ export interface BlastRadius {
 	readonly cancels: Unfinished;
 	/** Turns without an answer at the target: they are closed without one. */
 	readonly interrupts: readonly Seq[];
-	/**
-	 * Work that is unfinished both now and at the target: it goes on from the target. `calls` are the model calls beyond the target that
-	 * its plans pay for again.
-	 */
-	readonly relaunches: Pick<Unfinished, "plans" | "runs" | "others"> & {
-		readonly calls: number;
-		readonly tokens: number;
-	};
-	/** Work that is over now and unfinished at the target: it waits until a person resumes it. */
-	readonly pauses: Pick<Unfinished, "plans" | "runs" | "others">;
+	/** Work that is unfinished both now and at the target: it goes on from the target. */
+	readonly relaunches: WorkAgain;
+	/** Work that is over now and unfinished at the target: it waits until a person resumes it, and pays this again then. */
+	readonly pauses: WorkAgain;
+	/** What the sessions hold now, and once the move is settled. */
+	readonly before: Holding;
+	readonly after: Holding;
+	/** What waits for a person now and is not there any more: questions that nobody has answered, and texts that were not shown yet. */
+	readonly withdraws: { readonly questions: readonly Waiting[]; readonly messages: readonly Waiting[] };
+	/** The configuration files that go along, edits by hand included. */
+	readonly config: readonly FileStep[];
+	/** What people have granted since the target: it stays granted. */
+	readonly grants: number;
+}
+
+/** Work that runs again from the target, and what its calls beyond the target have cost, which is paid again. Absent: unknown. */
+export interface WorkAgain extends Pick<Unfinished, "plans" | "runs" | "others"> {
+	readonly paid?: PaidFor;
+}
+
+/** What calls have cost, in and out. */
+export interface PaidFor extends SpentOnWork {
+	readonly calls: number;
+	/** Further calls, of which nobody knows how many tokens they took. Absent: none. */
+	readonly uncounted?: number;
 }
 
 /** A part of the history: how many records, and of which sessions and work. */
@@ -60,6 +95,8 @@ export interface Extent {
 	readonly scripts: readonly string[];
 	/** Work of the embedder's own features, by name: `poll p7`. Absent: none. */
 	readonly others?: readonly string[];
+	/** What its calls have cost, which no move changes. Absent: unknown, as `records` is. */
+	readonly paid?: PaidFor;
 }
 
 export interface Unfinished {
@@ -78,76 +115,139 @@ export async function blastRadius(
 	runtime: Runtime,
 	{ target, scope, mode = "both" }: { readonly target: Seq; readonly scope: Scope; readonly mode?: RewindMode },
 ): Promise<BlastRadius> {
-	const { wal, timeline } = runtime;
+	const { wal, timeline, features, prices } = runtime;
 	const { lineage, retainedFrom } = timeline;
 	const { tip } = lineage;
 	// `summarize` and `cancel` drop nothing.
 	const drop = meaningOf(mode).drops.length > 0 ? dropOf(mode, runtime.facets) : [];
 	const coverage = { scope, ...(drop ? { drop } : {}) };
 	const hypothetical = timeline.hypothetical(target, coverage);
+	const whole = (await timeline.wholeLog.live()).view;
+	const spent = whole.get(spentByDay);
 
 	const [leaves, returns, stays] = [new Tally(), new Tally(), new Tally()];
+	/** By the run whose calls they were. */
+	const paidAgain = new Map<string | undefined, Paid>();
 	// Only records after the fork can change: going to an ancestor changes nothing before it, and all lines agree up to the lowest target.
 	const fork = lineage.isAncestor(target, scope, drop) ? target : Math.min(target, lowestTarget(lineage.resets));
 	for await (const record of wal.read({ after: Math.max(fork, retainedFrom - 1), through: tip })) {
 		if (isMeta(record.kind) || isOutside(record.kind)) continue;
 		const [is, willBe] = [lineage.isActive(record), hypothetical.isActive(record)];
-		if (is && !willBe) leaves.add(record);
-		if (!is && willBe) returns.add(record);
-		if (is && willBe && record.seq > target) stays.add(record);
+		const tally = is && !willBe ? leaves : !is && willBe ? returns : is && record.seq > target ? stays : undefined;
+		if (!tally) continue;
+		const payment = paymentOf(record, (call) => isCounted(spent, call));
+		tally.add(record, payment);
+		if (tally !== leaves || !payment || isAdopted(record, hypothetical)) continue;
+		const { run } = record.scope;
+		paidAgain.set(run, withPaid(paidAgain.get(run) ?? {}, payment));
 	}
 
-	const sessions = new Map(runtime.sessions().map((each) => [scopeKey(each), each]));
-	for (const tally of [leaves, returns, stays]) for (const [key, each] of tally.sessions) sessions.set(key, each);
-	const states: { before: View; now: View }[] = [];
-	for (const each of sessions.values()) {
-		const before = await timeline.at(tip, each);
-		states.push({ before, now: await hypothetical.at(each) });
+	const [present, future] = [byKey(runtime.sessions()), byKey(await sessionsThen(runtime, hypothetical))];
+	const sessions = new Map([...present, ...future, ...[leaves, returns, stays].flatMap((each) => [...each.sessions])]);
+	const states: State[] = [];
+	for (const [key, each] of sessions) {
+		const [before, now] = [await timeline.at(tip, each), await hypothetical.at(each)];
+		const settled = settlement(features, before, now, coverage);
+		states.push({ before, now, settled, isBefore: present.has(key), isNow: future.has(key) });
 	}
 	for (const { before, now } of states) {
 		const { unknown } = hypothetical;
-		if (unknown.leaves) leaves.lost(before, now, runtime.features);
-		if (unknown.returns) returns.lost(now, before, runtime.features);
+		if (unknown.leaves) leaves.lost(before, now, features);
+		if (unknown.returns) returns.lost(now, before, features);
 		if (unknown.stays) stays.kept(before, now, target);
 	}
-	const pieces = states.flatMap(({ before, now }) => [before, now].flatMap((view) => piecesIn(runtime.features, view)));
+	const pieces = states.flatMap(({ before, now }) => [before, now].flatMap((view) => piecesIn(features, view)));
+	const price = (runs: readonly string[]): PaidFor | undefined =>
+		hypothetical.unknown.leaves
+			? undefined
+			: priceOf(runs.map((run) => paidAgain.get(run) ?? {}).reduce(together, {}), prices);
+	const main = states.find(({ before }) => scopeKey(before.scope) === scopeKey(mainSession));
 	return {
-		leaves: leaves.extent(pieces),
-		returns: returns.extent(pieces),
-		stays: stays.extent(pieces),
-		...unfinishedOf(runtime.features, states, coverage),
+		leaves: leaves.extent(pieces, prices),
+		returns: returns.extent(pieces, prices),
+		stays: stays.extent(pieces, prices),
+		...unfinishedOf(features, states, price),
+		...sidesOf(features, states, mode === "summarize"),
+		// A move to where one is writes nothing, edits by hand neither.
+		config: main && target < tip ? await runtime.config.preview(coverage, main.before, main.now) : [],
+		grants: whole.get(grants).filter(({ seq }) => seq > target).length,
 	};
 }
 
-const piecesIn = (features: readonly Feature[], view: View): readonly Piece[] =>
-	features.flatMap((feature) => feature.pieces?.(view) ?? []);
+/** A session, as it is and as the move would leave it. */
+interface State {
+	readonly before: View;
+	readonly now: View;
+	readonly settled: readonly Settlement[];
+	/** Is it there before the move, and after? */
+	readonly isBefore: boolean;
+	readonly isNow: boolean;
+}
 
-/** Is a piece of one of the embedder's own features? */
-const isOther = ({ kind }: Piece): boolean => ![TURN, MESSAGE, PLAN, SKILL, SCRIPT].includes(kind);
+const byKey = (sessions: readonly SessionScope[]): ReadonlyMap<string, SessionScope> =>
+	new Map(sessions.map((each) => [scopeKey(each), each]));
 
-/** The field `others`, left out when it is empty. */
-const others = (names: readonly string[]): { readonly others?: readonly string[] } =>
-	names.length > 0 ? { others: [...new Set(names)] } : {};
+/** The sessions that there would be; the main one is always among them. */
+const sessionsThen = async ({ timeline }: Runtime, after: HypotheticalHistory): Promise<readonly SessionScope[]> =>
+	scopesOf(
+		(await timeline.records()).filter(sessionOpened.is).filter(({ seq, scope }) => after.isActiveInAny(seq, scope)),
+	);
 
-/** What becomes of unfinished work, by the same rule as the settlement after a reset. */
+/** The outcome of a call that is open at the target is taken over, and not paid for again. */
+const isAdopted = (record: WalRecord, after: HypotheticalHistory): boolean =>
+	stepCompleted.is(record) &&
+	record.data.started !== undefined &&
+	after.isActive({ seq: record.data.started, scope: record.scope, kind: stepStarted.kind });
+
+function priceOf(paid: Paid, prices: Prices): PaidFor {
+	const sums = Object.values(paid);
+	const uncounted = sums.reduce((sum, { failed }) => sum + failed, 0);
+	return {
+		calls: sums.reduce((sum, { calls }) => sum + calls, 0),
+		tokens: tokensIn(paid),
+		cost: billOf(paid, prices).cost,
+		...(uncounted > 0 && { uncounted }),
+	};
+}
+
+/** Both states, counted; a note joins the conversation. */
+function sidesOf(
+	features: readonly Feature[],
+	states: readonly State[],
+	isNoted: boolean,
+): Pick<BlastRadius, "before" | "after" | "withdraws"> {
+	const before = states.filter(({ isBefore }) => isBefore).map((each) => heldSession(features, each.before));
+	const after = states.filter(({ isNow }) => isNow).map(({ now, settled }) => heldSession(features, now, settled));
+	const held = holdingOf(after);
+	const withdrawn = (waiting: (session: HeldSession) => readonly Waiting[]): readonly Waiting[] => {
+		const left = new Set(after.flatMap(waiting).map(({ seq }) => seq));
+		return before.flatMap(waiting).filter(({ seq }) => !left.has(seq));
+	};
+	return {
+		before: holdingOf(before),
+		after: isNoted ? { ...held, messages: held.messages + 1 } : held,
+		withdraws: { questions: withdrawn(questionsOf), messages: withdrawn(messagesOf) },
+	};
+}
+
+/** What becomes of unfinished work, by the same rule as the settlement after a reset. @param price what calls of these runs have cost */
 function unfinishedOf(
 	features: readonly Feature[],
-	states: readonly { readonly before: View; readonly now: View }[],
-	coverage: Coverage,
+	states: readonly State[],
+	price: (runs: readonly string[]) => PaidFor | undefined,
 ): Pick<BlastRadius, "cancels" | "interrupts" | "relaunches" | "pauses"> {
-	const settled = states.flatMap(({ before, now }) => settlement(features, before, now, coverage));
-	const idsOf = (becomes: Settled["becomes"], kind: string): readonly string[] =>
-		settled.filter((each) => each.becomes === becomes && each.piece.kind === kind).map(({ piece }) => piece.id);
-	const othersOf = (becomes: Settled["becomes"]) =>
-		others(
-			settled.filter((each) => each.becomes === becomes && isOther(each.piece)).map(({ piece }) => piece.work.name),
-		);
-	const plans = idsOf("running", PLAN);
-	const paid = (when: "before" | "now", what: "calls" | "tokens"): number =>
-		states
-			.flatMap((views) => plansIn(views[when]))
-			.filter(({ id }) => plans.includes(id))
-			.reduce((sum, { spent }) => sum + (spent?.[what] ?? 0), 0);
+	const all = states.flatMap(({ settled }) => settled);
+	const piecesThat = (becomes: Settled["becomes"]): readonly Piece[] =>
+		all.filter((each) => each.becomes === becomes).map(({ piece }) => piece);
+	const again = (becomes: Settled["becomes"]): WorkAgain => {
+		const pieces = piecesThat(becomes);
+		const idsOf = (wanted: string) => pieces.filter(({ kind }) => kind === wanted).map(({ id }) => id);
+		const paid = price(pieces.flatMap(({ work: { scope } }) => scope.run ?? []));
+		return {
+			...{ plans: idsOf(PLAN), runs: idsOf(SKILL), ...(paid && { paid }) },
+			...others(pieces.filter(isOther).map(({ work }) => work.name)),
+		};
+	};
 	return {
 		cancels: {
 			turns: gone(states, (view) => view.get(conversation).open),
@@ -162,17 +262,17 @@ function unfinishedOf(
 				),
 			),
 		},
-		interrupts: idsOf("over", TURN).map(Number),
-		relaunches: {
-			plans,
-			runs: idsOf("running", SKILL),
-			calls: paid("before", "calls") - paid("now", "calls"),
-			tokens: paid("before", "tokens") - paid("now", "tokens"),
-			...othersOf("running"),
-		},
-		pauses: { plans: idsOf("waiting", PLAN), runs: idsOf("waiting", SKILL), ...othersOf("waiting") },
+		interrupts: piecesThat("over")
+			.filter(({ kind }) => kind === TURN)
+			.map(({ id }) => Number(id)),
+		relaunches: again("running"),
+		pauses: again("waiting"),
 	};
 }
+
+/** The field `others`, left out when it is empty. */
+const others = (names: readonly string[]): { readonly others?: readonly string[] } =>
+	names.length > 0 ? { others: [...new Set(names)] } : {};
 
 function gone<T>(
 	states: readonly { readonly before: View; readonly now: View }[],
@@ -190,6 +290,7 @@ class Tally {
 	readonly #runs = new Set<string>();
 	#records = 0;
 	#turns = 0;
+	#paid: Paid = {};
 	/** Of the states, where records were taken away. */
 	#messages: number | undefined;
 	/** A log gives equal scopes as one object: most records need no name. */
@@ -217,9 +318,10 @@ class Tally {
 			this.sessions.set(scopeKey({ agent, session }), { agent, session });
 	}
 
-	add(record: WalRecord): void {
+	add(record: WalRecord, payment: Payment | undefined): void {
 		const { agent, session, run } = record.scope;
 		this.#records++;
+		if (payment) this.#paid = withPaid(this.#paid, payment);
 		if (userPrompt.is(record) || compactionAsked.is(record)) this.#turns++;
 		if (record.scope === this.#last) return;
 		this.#last = record.scope;
@@ -229,12 +331,14 @@ class Tally {
 	}
 
 	/** @param pieces tell the runs of plans, skills and scripts apart, whose scopes look the same */
-	extent(pieces: readonly Piece[]): Extent {
+	extent(pieces: readonly Piece[], prices: Prices): Extent {
 		const kindOf = new Map(pieces.map(({ kind, work }) => [work.scope.run, kind]));
 		const runsOf = (...kinds: readonly string[]): readonly string[] =>
 			[...this.#runs].filter((run) => kinds.includes(kindOf.get(run) ?? SKILL));
 		return {
-			...(this.#messages === undefined ? { records: this.#records, turns: this.#turns } : { messages: this.#messages }),
+			...(this.#messages === undefined
+				? { records: this.#records, turns: this.#turns, paid: priceOf(this.#paid, prices) }
+				: { messages: this.#messages }),
 			sessions: [...this.sessions.keys()],
 			plans: runsOf(PLAN),
 			runs: runsOf(SKILL),
@@ -246,11 +350,6 @@ class Tally {
 			),
 		};
 	}
-}
-
-/** What was said in a conversation, and what was asked of tools: what `show` lists. */
-function* said(view: View): Generator<ConversationItem> {
-	for (const item of view.get(conversation).items) if (item.type !== "result") yield item;
 }
 
 const keyOf = ({ type, seq }: ConversationItem): string => `${type} ${seq}`;

@@ -21,7 +21,14 @@ export {
 	type StepOptions,
 	type Stepped,
 } from "@reyn/timetravel";
-export { type BlastRadius, blastRadius, type Extent, type Unfinished } from "./blast-radius.ts";
+export {
+	type BlastRadius,
+	blastRadius,
+	type Extent,
+	type PaidFor,
+	type Unfinished,
+	type WorkAgain,
+} from "./blast-radius.ts";
 export type { RuntimeEvent } from "./events.ts";
 export type { SpentOnWork } from "./features/budget/budget-host.ts";
 export type { BudgetLimit, BudgetOptions } from "./features/budget/options.ts";
@@ -82,6 +89,7 @@ export {
 	type Verification,
 } from "./features/script/scripts.ts";
 export type { ChildRun, ParentStep } from "./features/skill/pieces.ts";
+export type { Held, Holding, Waiting } from "./holding.ts";
 export type { AgentOptions } from "./kernel/agents.ts";
 export { type Audited, brief } from "./kernel/audit.ts";
 export { type Ending, inBackground } from "./kernel/background.ts";

@@ -15,7 +15,13 @@ afterEach(() => project[Symbol.asyncDispose]());
 const other = { agent: "default", session: "other" };
 const guest = { agent: "guest", session: "main" };
 const echo = scripted((request) => `echo: ${lastOf(request)}`);
-const nothing: Extent = { records: 0, turns: 0, sessions: [], plans: [], runs: [], scripts: [] };
+const nothing: Extent = {
+	...{ records: 0, turns: 0, paid: { calls: 0, tokens: 0, cost: { usd: "0", unknown: 0 } } },
+	sessions: [],
+	plans: [],
+	runs: [],
+	scripts: [],
+};
 
 /** Each a turn, one after the other; gives the tips after them. */
 async function asked(runtime: Runtime, ...sessions: readonly (typeof other)[]): Promise<Seq[]> {
@@ -93,7 +99,10 @@ describe("a scope", () => {
 		const { runtime } = await open(project, { model: echo });
 		const [, start = 0] = await asked(runtime, mainSession, other, other);
 		const plan = await runtime.previewRewind(start, "summarize", other);
-		expect(await blastRadius(runtime, plan)).toMatchObject({ leaves: nothing, stays: { turns: 1 } });
+		expect(await blastRadius(runtime, plan)).toMatchObject({
+			...{ leaves: nothing, stays: { turns: 1 } },
+			...{ before: { messages: 6 }, after: { messages: 7 } },
+		});
 		await runtime.applyRewind(plan, "ada");
 		expect(runtime.conversation(other).items.at(-1)).toMatchObject({ type: "note" });
 		expect(runtime.conversation().items.at(-1)).toMatchObject({ type: "reply" });
@@ -159,7 +168,8 @@ describe("a plan", () => {
 
 	const work = ({ cancels, relaunches, pauses }: BlastRadius): unknown => ({ cancels, relaunches, pauses });
 	const none = { turns: [], plans: [], runs: [], scripts: [] };
-	const idle = { plans: [], runs: [] };
+	const paid = (calls: number) => ({ calls, tokens: 11 * calls, cost: { usd: "0", unknown: calls } });
+	const idle = { plans: [], runs: [], paid: paid(0) };
 
 	test("that was begun beyond the target ends", async () => {
 		const { runtime, plan } = await underWay();
@@ -167,7 +177,7 @@ describe("a plan", () => {
 		expect(radius.leaves).toMatchObject({ turns: 1, plans: [plan], runs: [] });
 		expect(work(radius)).toEqual({
 			cancels: { ...none, plans: [plan] },
-			relaunches: { ...idle, calls: 0, tokens: 0 },
+			relaunches: idle,
 			pauses: idle,
 		});
 		await runtime.checkout(0, "ada");
@@ -180,7 +190,7 @@ describe("a plan", () => {
 		const radius = await blastRadius(runtime, { target: turn, scope: {} });
 		expect(work(radius)).toEqual({
 			cancels: none,
-			relaunches: { plans: [plan], runs: [], calls: 1, tokens: 11 },
+			relaunches: { plans: [plan], runs: [], paid: paid(1) },
 			pauses: idle,
 		});
 		await runtime.checkout(turn, "ada");
@@ -196,8 +206,8 @@ describe("a plan", () => {
 		const radius = await blastRadius(runtime, { target: turn, scope: mainSession });
 		expect(work(radius)).toEqual({
 			cancels: none,
-			relaunches: { ...idle, calls: 0, tokens: 0 },
-			pauses: { plans: [plan], runs: [] },
+			relaunches: idle,
+			pauses: { plans: [plan], runs: [], paid: paid(2) },
 		});
 		await runtime.checkout(turn, "ada", mainSession);
 		expect(runtime.restored().plans).toMatchObject([{ plan, status: "paused" }]);
@@ -207,7 +217,7 @@ describe("a plan", () => {
 	test("of another session than the one that goes back is left alone", async () => {
 		const { runtime, plan, turn, finish } = await underWay();
 		const radius = await blastRadius(runtime, { target: turn, scope: other });
-		expect(work(radius)).toEqual({ cancels: none, relaunches: { ...idle, calls: 0, tokens: 0 }, pauses: idle });
+		expect(work(radius)).toEqual({ cancels: none, relaunches: idle, pauses: idle });
 		expect(radius.stays.plans).toEqual([plan]);
 		await finish();
 		await runtime.close();

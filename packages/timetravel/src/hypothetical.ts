@@ -7,6 +7,8 @@ import type { Coverage } from "./undo.ts";
 export interface HypotheticalHistory {
 	/** Would this record count after the reset? */
 	isActive(record: Pick<WalRecord, "seq" | "scope" | "kind">): boolean;
+	/** Would a record at this seq count after the reset, in any class that lies in its scope? */
+	isActiveInAny(seq: Seq, scope: Scope): boolean;
 	/** The state that a scope would have after the reset. */
 	at(scope: Scope): Promise<View>;
 	/** Which records cannot be counted, since `gc` took some of them away: those that would leave, come back, or stay beyond the target. */
@@ -29,6 +31,7 @@ export function hypothetical(
 	const after = lineage.with({ seq: tip + 1, target, ...coverage });
 	return {
 		isActive: (record) => after.isActive(record),
+		isActiveInAny: (seq, scope) => after.isAncestorInAny(seq, scope),
 		at: (scope) => stateOf(endingAt(tip, after.path(tip + 1, scope))),
 		unknown: lineage.changes({ target, ...coverage }, gone),
 	};

@@ -33,7 +33,7 @@ import { configured, type Globals, modelOf, readsOf, told } from "../context.ts"
 import { meterLine } from "../event-lines.ts";
 import { CliError } from "../exit-code.ts";
 import { writeNew } from "../new-file.ts";
-import type { Line } from "../print.ts";
+import { type Line, terminal } from "../print.ts";
 import { readSlash, type Slashed, slashVerbs, usage } from "../slash.ts";
 import { reyn, slash } from "../suggest.ts";
 import { readTyped } from "../typed.ts";
@@ -199,6 +199,8 @@ export async function sayEnd(
 /** A verb as a chat carries it out: what would happen is shown, and the answer that comes of itself is no. */
 class ChatDesk implements Desk {
 	readonly say = slash;
+	/** A row of a screen has one less, since its last cell stays free. */
+	readonly columns = terminal.columns - 1;
 	/** Somebody wants to see what another mode would do. */
 	otherMode: string | undefined;
 	/** What was asked first of all that was left behind: one may want to ask it otherwise. */

@@ -14,7 +14,7 @@ import {
 	type Wrong,
 } from "./amendment.ts";
 import { act, look, Refusal } from "./api.ts";
-import { closeDialog, Dialog } from "./dialog.tsx";
+import { closeDialog, Dialog, Moved } from "./dialog.tsx";
 import { refreshHistory } from "./log.ts";
 import { pillOf } from "./pill.ts";
 import { refreshState } from "./session.ts";
@@ -139,11 +139,7 @@ export function AmendDialog({ of: { plan, steps } }: { readonly of: Amending }) 
 				</form>
 			) : (
 				<>
-					{now.moved && (
-						<p class="moved" role="alert">
-							Something moved in between, and nothing was written. This is what would happen now:
-						</p>
-					)}
+					{now.moved && <Moved />}
 					<Differences before={now.found.document?.before ?? []} after={now.found.document?.after ?? []} />
 					<div class="buttons">
 						<button

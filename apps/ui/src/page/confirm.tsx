@@ -4,7 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import type { Given } from "../server/asks.ts";
 import { type Along, FilesAlong } from "./along.tsx";
 import { act, look, Refusal } from "./api.ts";
-import { closeDialog, Dialog } from "./dialog.tsx";
+import { closeDialog, Dialog, Moved } from "./dialog.tsx";
 import { refreshHistory, tip } from "./log.ts";
 import { select } from "./selection.ts";
 import { refreshState } from "./session.ts";
@@ -99,11 +99,7 @@ export function Confirm({
 				if (task.peek()?.id === id) task.value = undefined;
 			}}
 		>
-			{"moved" in now && now.moved && (
-				<p class="moved" role="alert">
-					Something moved in between, and nothing was written. This is what would happen now:
-				</p>
-			)}
+			{"moved" in now && now.moved && <Moved />}
 			<div class="preview" aria-live="polite" aria-busy={now.kind === "looking" || now.kind === "acting"}>
 				<Preview of={now} />
 			</div>
@@ -144,8 +140,43 @@ function Preview({ of }: { readonly of: Stage }) {
 			);
 		case "seen":
 		case "acting":
-			return <PreviewLines of={of.found.nothing ?? of.found.shown} />;
+			return (
+				<>
+					{of.found.nothing === null && <Sides of={of.found.sides} />}
+					<PreviewLines of={of.found.nothing ?? of.found.shown} />
+				</>
+			);
 	}
+}
+
+function Sides({ of }: { readonly of: Look["sides"] }) {
+	if (of.length === 0) return null;
+	return (
+		<table class="sums sides">
+			<thead>
+				<tr>
+					<td />
+					<th scope="col">now</th>
+					<th scope="col">then</th>
+				</tr>
+			</thead>
+			<tbody>
+				{of.map(({ name, before, after }) => (
+					<tr key={name} class={before === after ? "" : "sides-differ"}>
+						<th scope="row">
+							<Text of={name} />
+						</th>
+						<td>
+							<Text of={before} />
+						</td>
+						<td>
+							<Text of={after} />
+						</td>
+					</tr>
+				))}
+			</tbody>
+		</table>
+	);
 }
 
 const grave = /^(ends |closes |starts again|leaves unfinished|stays: )/;

@@ -39,6 +39,15 @@ export function Dialog({ title, isHeld = false, isWide = false, children, onClos
 	);
 }
 
+/** Above a preview that is another one than was confirmed. */
+export function Moved() {
+	return (
+		<p class="moved" role="alert">
+			Something moved in between, and nothing was written. This is what would happen now:
+		</p>
+	);
+}
+
 /** The one button of a dialog that only shows something. */
 export function Close() {
 	return (

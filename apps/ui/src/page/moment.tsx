@@ -53,8 +53,8 @@ export const moment = computed((): Entry | undefined => {
 	return bySeq.value.get(seq) ?? unlisted(seq);
 });
 
-/** Of a moment that was taken away there is no state. Its own record may be kept, as that of a rewind is. */
-const isLost = computed(() => moment.value?.gone === true && tab.value !== "record");
+/** Nothing is asked of a moment that was taken away; the log before it is what is left of it. */
+const isLost = computed(() => moment.value?.gone === true && tab.value !== "log");
 
 /** What `which` shows of the selected moment, while it is that which is shown. */
 const view = <T,>(which: Tab, ask: (seq: number) => asks.Ask | undefined, isOfNow: boolean) =>
@@ -180,8 +180,7 @@ function isBusy(): boolean {
 
 function View() {
 	const { value, error, key } = shown();
-	if (isLost.value && tab.value !== "log")
-		return <p class="quiet">What was so at a moment that gc took away is not kept.</p>;
+	if (isLost.value) return <p class="quiet">What was so at a moment that gc took away is not kept.</p>;
 	if (error !== undefined) return <p class="refused">{error}</p>;
 	if (tab.value === "record" && key === "0") return <p class="quiet">There is no record before the first.</p>;
 	if (value === undefined) return <p class="quiet waiting">reading …</p>;

@@ -9,8 +9,17 @@ import { counted } from "./words.ts";
 
 type Step = PlanSteps["steps"][number];
 
-export function Steps({ plan, of }: { readonly plan: string; readonly of: readonly Step[] }) {
+interface StepsProps {
+	readonly plan: string;
+	readonly of: readonly Step[];
+	/** Of the plan: one that was given up is neither run again nor amended, and one that has its answer not amended. */
+	readonly status: string;
+}
+
+export function Steps({ plan, of, status }: StepsProps) {
 	if (of.length === 0) return <p class="quiet">The file that has them is gone, or changed.</p>;
+	const isInFlight = status === "running" || status === "paused";
+	const isAgain = status !== "aborted" && isOffered("plan resume");
 	return (
 		<>
 			<ol class="steps-of">
@@ -44,7 +53,7 @@ export function Steps({ plan, of }: { readonly plan: string; readonly of: readon
 								<Text of={step.reason} />
 							</p>
 						)}
-						{step.status !== "pending" && isOffered("plan resume") && (
+						{step.status !== "pending" && isAgain && (
 							<button
 								type="button"
 								class="pill-button"
@@ -58,7 +67,7 @@ export function Steps({ plan, of }: { readonly plan: string; readonly of: readon
 					</li>
 				))}
 			</ol>
-			{of.some(({ status }) => status === "pending") && isOffered("plan amend") && (
+			{isInFlight && of.some((step) => step.status === "pending") && isOffered("plan amend") && (
 				<div class="buttons">
 					<button
 						type="button"

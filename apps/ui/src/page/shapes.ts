@@ -110,6 +110,8 @@ export interface Look {
 		readonly before?: readonly ProposedStep[];
 		readonly after?: readonly ProposedStep[];
 	};
+	/** What there is now, and would be then. */
+	readonly sides: readonly { readonly name: string; readonly before: string; readonly after: string }[];
 	readonly shown: readonly string[];
 	readonly question: string | null;
 	/** Why there is nothing to do. */

@@ -136,6 +136,7 @@ export class Api {
 		return {
 			seen: this.#previews.keep({ kind: "write", verb, seen }),
 			document: seen,
+			sides: verb.sides?.(seen) ?? [],
 			shown: verb.shown(seen, say),
 			question: verb.question?.(seen) ?? null,
 			nothing: verb.nothing?.(seen, say) ?? null,
@@ -152,6 +153,7 @@ export class Api {
 		return {
 			seen: this.#previews.keep({ kind: "work", verb, given: { ...raw, tip } }),
 			document,
+			sides: [],
 			shown: preview.lines(document, say, given),
 			question: null,
 			nothing: null,

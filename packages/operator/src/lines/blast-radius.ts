@@ -1,8 +1,10 @@
 /** What a rewind or a checkout would touch, for people: a line for each thing that there is to say. */
-import type { BlastRadius, Extent, Unfinished } from "@reyn/runtime";
+import { costInWords } from "@reyn/journal";
+import type { BlastRadius, Extent, PaidFor, Unfinished } from "@reyn/runtime";
+import { oneLine } from "../text.ts";
 
 export function radiusLines(
-	{ leaves, returns, stays, cancels, interrupts, relaunches, pauses }: BlastRadius,
+	{ leaves, returns, stays, cancels, interrupts, relaunches, pauses, withdraws, config, grants }: BlastRadius,
 	target: number,
 ): string[] {
 	const ended = workText(cancels);
@@ -14,13 +16,42 @@ export function radiusLines(
 		...(isThere(stays) ? [`keeps, of what came after #${target}, ${extentText(stays)}`] : []),
 		...(ended === "" ? [] : [`ends unfinished work that is not there at #${target}: ${ended}`]),
 		...(interrupts.length > 0 ? [`closes without an answer: ${workText({ turns: interrupts })}`] : []),
-		...(again === ""
+		...(again === "" ? [] : [`starts again from #${target}: ${again}; ${paidText(relaunches.paid)} are paid again`]),
+		...(waiting === ""
 			? []
-			: [
-					`starts again from #${target}: ${again}; ${relaunches.calls} model calls, ${relaunches.tokens} tokens are paid again`,
-				]),
-		...(waiting === "" ? [] : [`leaves unfinished and paused: ${waiting}`]),
+			: [`leaves unfinished and paused: ${waiting}; who resumes it pays ${paidText(pauses.paid)} again`]),
+		...withdrawn("question", withdraws.questions),
+		...withdrawn("message that was not shown yet", withdraws.messages),
+		...(config.length > 0 ? [`takes the configuration along: ${config.map(stepText).join(", ")}`] : []),
+		...keepsText(leaves.paid, grants),
 	];
+}
+
+/** `2 model calls, 24 tokens ($0.0012)`. Unknown is not nothing. */
+function paidText(paid: PaidFor | undefined): string {
+	if (!paid) return "an unknown number of tokens";
+	const { calls, tokens, cost, uncounted = 0 } = paid;
+	const price = costInWords(cost);
+	const more = uncounted > 0 ? `, and ${counted(uncounted, "call")} that nobody counted` : "";
+	return `${counted(calls, "model call")}, ${counted(tokens, "token")}${price === "unknown" ? "" : ` (${price})`}${more}`;
+}
+
+const withdrawn = (what: string, waiting: BlastRadius["withdraws"]["questions"]): readonly string[] =>
+	waiting.length > MOST
+		? [`withdraws ${counted(waiting.length, what)}`]
+		: waiting.map(({ seq, text }) => `withdraws the ${what} #${seq}: ${oneLine(text, 70)}`);
+
+const MOST = 5;
+
+const changes = { made: "made again", changed: "changed back", removed: "removed" } as const;
+const stepText = ({ path, change }: BlastRadius["config"][number]): string => `${oneLine(path, 80)} ${changes[change]}`;
+
+/** What no move takes back. */
+function keepsText(paid: PaidFor | undefined, grants: number): readonly string[] {
+	const spent = paid && paid.calls + (paid.uncounted ?? 0) > 0 ? [`${paidText(paid)} stay paid`] : [];
+	const granted = grants > 0 ? [`${counted(grants, "permission")} given since ${grants === 1 ? "stays" : "stay"}`] : [];
+	const all = [...spent, ...granted];
+	return all.length > 0 ? [`does not take back: ${all.join("; ")}`] : [];
 }
 
 /** What is unknown may be there. */

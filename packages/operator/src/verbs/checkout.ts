@@ -13,6 +13,7 @@ import {
 import { radiusLines } from "../lines/blast-radius.ts";
 import { pausedLines, pausedWork } from "../lines/paused.ts";
 import { scopeText } from "../lines/scope.ts";
+import { sidesOf } from "../lines/sides.ts";
 import { parseRef, scopeAt } from "../refs.ts";
 import { blastRadiusShape, pausedShape, scope, seq } from "../shapes.ts";
 import { reportState } from "../state-report.ts";
@@ -58,6 +59,7 @@ export const checkout = writeVerb({
 		const { hash } = await reportState(runtime, runtime.wal.tip, sessionOf(scope));
 		return { ...preview, blastRadius: radius, hash };
 	},
+	sides: ({ blastRadius, files }) => sidesOf(blastRadius, files),
 	shown: (found) => [
 		...(found.scope.agent === undefined ? [] : [`only ${scopeText(found.scope)}; all else stays as it is`]),
 		`check out ${whereTo(found)}`,

@@ -14,6 +14,7 @@ import {
 import { counted, radiusLines } from "../lines/blast-radius.ts";
 import { pausedLines, pausedWork } from "../lines/paused.ts";
 import { scopeText } from "../lines/scope.ts";
+import { sidesOf } from "../lines/sides.ts";
 import { choice } from "../param.ts";
 import { parseRef, scopeAt } from "../refs.ts";
 import { blastRadiusShape, pausedShape, rewindPreview, rewindResult, seq } from "../shapes.ts";
@@ -43,6 +44,7 @@ export const rewind = writeVerb({
 		const along = await filesAlong(runtime, preview.target, preview.files ?? false, theirs);
 		return { tip: preview.tip, preview, blastRadius: await blastRadius(runtime, preview), ...along };
 	},
+	sides: ({ blastRadius, files }) => sidesOf(blastRadius, files),
 	shown,
 	nothing(found) {
 		const { preview } = found;

@@ -26,7 +26,7 @@ import { newest } from "./ref.ts";
 /** `moves`: all, the newest first; or where `to` is there those down to it. */
 const seen = z.object({
 	...{ tip: seq, move: toldMove.exactOptional(), moves: list(toldMove).exactOptional(), to: seq.exactOptional() },
-	/** The plans that are paused by a person or at a limit. */
+	/** The plans that are paused at a limit. */
 	waits: texts.exactOptional(),
 	/** What was granted for good: no move either. */
 	grants: list(grantShape).exactOptional(),
@@ -61,7 +61,9 @@ const stepVerb = (name: "undo" | "redo", summary: string) =>
 			const { tip } = runtime.wal;
 			const isAny = all || to !== undefined;
 			const moves = await toldMoves(runtime, name === "undo" ? "past" : "future", isAny ? (all ? n : undefined) : 1);
-			const waits = runtime.restored().plans.flatMap(({ plan, why }) => (why === undefined ? [] : [plan]));
+			const waits = runtime
+				.restored()
+				.plans.flatMap(({ plan, why }) => (why === undefined || runtime.findPlan(plan).by ? [] : [plan]));
 			if (all) {
 				const { grants } = await runtime.permissions();
 				return { tip, moves, waits, ...(name === "undo" && grants.length > 0 && { grants }) };
@@ -141,9 +143,9 @@ function noMove(verb: string, to: number, moves: readonly ToldMove[]): OperatorE
 	);
 }
 
-/** Of plans that are paused: that is taken back otherwise. */
+/** Of plans that are paused at a limit: that is taken back otherwise. */
 const noMoves = (plans: readonly string[], say: Say): readonly string[] =>
-	plans.map((plan) => `a pause is no move: plan ${plan} goes on with: ${say`plan resume ${plan}`}`);
+	plans.map((plan) => `a pause at a limit is no move: plan ${plan} goes on with: ${say`plan resume ${plan}`}`);
 
 /** Of what was granted: that is taken back otherwise, too. */
 const noMovesEither = (grants: readonly z.infer<typeof grantShape>[], say: Say): readonly string[] =>

@@ -172,7 +172,8 @@ export class Sessions implements Iterable<Session> {
 export const keptScopes = (kept: readonly WalRecord[]): readonly SessionScope[] =>
 	scopesOf(kept.filter(sessionOpened.is));
 
-function scopesOf(opened: readonly WalRecord[]): readonly SessionScope[] {
+/** The sessions that were opened, and the main one. */
+export function scopesOf(opened: readonly WalRecord[]): readonly SessionScope[] {
 	const scopes = new Map([[scopeKey(mainSession), mainSession]]);
 	for (const { scope } of opened) {
 		const { agent, session } = scope;

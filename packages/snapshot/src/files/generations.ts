@@ -40,6 +40,14 @@ export interface FileGenerations {
 	 * @throws SnapshotError `SNAPSHOT_NOT_RESTORED`
 	 */
 	restore(from: View, to: View): Promise<RestoredFiles>;
+	/** What a `record`, and then a `restore` to another state, would change, by path: edits by hand count. Reads only. */
+	preview(from: View, to: View): Promise<readonly FileStep[]>;
+}
+
+/** What becomes of a file: it is made, gets another text, or is removed. */
+export interface FileStep {
+	readonly path: string;
+	readonly change: "made" | "changed" | "removed";
 }
 
 /** What a restore did, by path in the directory. */
@@ -134,6 +142,27 @@ class Generations implements FileGenerations {
 				removed: done.filter((path) => !after.has(path)),
 				kept: moves.flatMap(({ path, keptIn }) => (keptIn === undefined ? [] : [{ path, keptIn }])),
 			};
+		});
+	}
+
+	preview(from: View, to: View): Promise<readonly FileStep[]> {
+		return this.#inTurn(async () => {
+			const [before, after] = [contents(from), contents(to)];
+			const tracked = (await this.#directory.list()).filter(this.#tracks);
+			const steps: FileStep[] = [];
+			for (const path of [...new Set([...before.keys(), ...tracked, ...after.keys()])].sort()) {
+				const then = after.get(path) ?? null;
+				const known = before.get(path) ?? null;
+				// What no record can hold is not recorded: the restore goes by what is.
+				const found = await this.#content(path).catch((error: unknown) => {
+					if (!isRefusal(error)) throw error;
+					return known;
+				});
+				const now = found !== null && this.#refuses(found) !== undefined ? known : found;
+				if (now === then) continue;
+				steps.push({ path, change: then === null ? "removed" : now === null ? "made" : "changed" });
+			}
+			return steps;
 		});
 	}
 

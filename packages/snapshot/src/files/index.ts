@@ -2,6 +2,7 @@
 export {
 	type FileGenerations,
 	type FileGenerationsOptions,
+	type FileStep,
 	fileGenerations,
 	type RestoredFiles,
 } from "./generations.ts";

@@ -82,6 +82,9 @@ export const spentInSession = projection("spent_in_session", "session");
 
 export const extensionKey = (limit: string, of?: string): string => (of === undefined ? limit : `${limit} ${of}`);
 
+/** Was something paid for inside this call? What the call itself says then is the sum of that. */
+export const isCounted = ({ days }: Spent, call: string): boolean => days.some(({ around }) => getIn(around, call));
+
 /** What a work has spent. */
 export const spentOn = ({ days }: Spent, work: string): Tally =>
 	days.reduce<Tally>((sum, { works }) => together(sum, getIn(works, work) ?? {}), {});
@@ -97,17 +100,17 @@ export const tokensIn = (of: Tally): number =>
 	Object.values(of).reduce((sum, { inputTokens, outputTokens }) => sum + inputTokens + outputTokens, 0);
 
 function withPayment(now: Spent, record: WalRecord, level: "process" | "session"): Spent {
-	const payment = paymentOf(record, (call) => now.days.some(({ around }) => getIn(around, call)));
+	const payment = paymentOf(record, (call) => isCounted(now, call));
 	if (!payment) return now;
 	const { work } = payment;
 	const next = onDayOf(now, record, (today) => {
 		let { around } = today;
 		for (const call of callsAround(record)) if (!getIn(around, call)) around = setIn(around, call, true);
 		const works =
-			level === "session" ? setIn(today.works, work, add(getIn(today.works, work) ?? {}, payment)) : today.works;
-		return { ...today, spent: add(today.spent, payment), works, around };
+			level === "session" ? setIn(today.works, work, withPaid(getIn(today.works, work) ?? {}, payment)) : today.works;
+		return { ...today, spent: withPaid(today.spent, payment), works, around };
 	});
-	return { ...next, spent: add(now.spent, payment) };
+	return { ...next, spent: withPaid(now.spent, payment) };
 }
 
 const withRefusal = (now: Spent, call: string, record: WalRecord): Spent =>
@@ -133,7 +136,8 @@ const fresh = (which: string): Day => ({
 
 const none: Sums = { calls: 0, inputTokens: 0, outputTokens: 0, cachedInputTokens: 0, failed: 0 };
 
-function add(to: Tally, { how, kind, name, usage }: Payment): Tally {
+/** With one more payment; what is recalled is not paid again. */
+export function withPaid(to: Tally, { how, kind, name, usage }: Payment): Tally {
 	if (how === "recalled") return to;
 	return together(to, { [kind === "model" ? `model ${name}` : kind]: usage ? ofOne(usage) : { ...none, failed: 1 } });
 }
@@ -147,7 +151,7 @@ const ofOne = ({ inputTokens, outputTokens, cachedInputTokens = 0, uncounted }: 
 	failed: uncounted ? 1 : 0,
 });
 
-function together(a: Tally, b: Tally): Tally {
+export function together(a: Tally, b: Tally): Tally {
 	const sum = { ...a };
 	for (const [key, of] of Object.entries(b)) {
 		const before = sum[key] ?? none;

@@ -1,6 +1,15 @@
 /** The configuration files of a state: who changes one here records it first, and a rewind puts back what its line of history has. */
-import { type FileGenerations, type Files, fileChanged, fileGenerations, files } from "@reyn/snapshot/files";
-import type { Moved } from "@reyn/timetravel";
+
+import type { View } from "@reyn/snapshot";
+import {
+	type FileGenerations,
+	type FileStep,
+	type Files,
+	fileChanged,
+	fileGenerations,
+	files,
+} from "@reyn/snapshot/files";
+import type { Coverage, Moved } from "@reyn/timetravel";
 import { isReynError } from "@reyn/wal";
 import { RuntimeError } from "../../kernel/errors.ts";
 import type { FeatureHost, Kernel } from "../../kernel/feature.ts";
@@ -68,8 +77,13 @@ export class ConfigFiles implements FeatureHost {
 		}
 	}
 
+	/** What a move of this coverage would do to the files, edits by hand included. Reads only. */
+	async preview(coverage: Coverage, from: View, to: View): Promise<readonly FileStep[]> {
+		return isMoved(coverage) ? ((await this.#generations?.preview(from, to)) ?? []) : [];
+	}
+
 	/** Records what hands have changed: it belongs to the line of history that is about to be left. */
-	async quiet(coverage: Moved["coverage"]): Promise<void> {
+	async quiet(coverage: Coverage): Promise<void> {
 		const generations = this.#generations;
 		if (!generations || !isMoved(coverage)) return;
 		await this.#inTurn(async () => {
@@ -140,5 +154,4 @@ export class ConfigFiles implements FeatureHost {
 	}
 }
 
-const isMoved = (coverage: Moved["coverage"]): boolean =>
-	isCovered({ scope: mainSession, kinds: [fileChanged.kind] }, coverage);
+const isMoved = (coverage: Coverage): boolean => isCovered({ scope: mainSession, kinds: [fileChanged.kind] }, coverage);

@@ -108,6 +108,8 @@ export class PlanHost implements FeatureHost {
 	readonly #own = new Set<string>();
 	/** The plans that somebody waits for, as they are before a move. */
 	#awaited: readonly Awaited[] = [];
+	/** The plans that run, as they are before a move. Undefined: this process makes none. */
+	#ran: ReadonlySet<string> | undefined;
 
 	constructor(
 		kernel: Kernel,
@@ -132,6 +134,7 @@ export class PlanHost implements FeatureHost {
 	}
 
 	async quiet(): Promise<void> {
+		this.#ran = new Set(this.#running());
 		this.#awaited = [...this.#kernel.sessions].flatMap(({ scope, view }) =>
 			inFlight(view.get(planRuns)).flatMap(([plan, { chain }]) =>
 				chain === undefined ? [] : [{ scope, plan, chain }],
@@ -139,8 +142,10 @@ export class PlanHost implements FeatureHost {
 		);
 	}
 
-	/** Who waits for a plan that is not there any more hears that at once. */
+	/** Who waits for a plan that is not there any more hears that at once. One that runs since the move a person has set going. */
 	async moved(): Promise<void> {
+		if (this.#ran) for (const plan of this.#running()) if (!this.#ran.has(plan)) this.#own.add(plan);
+		this.#ran = undefined;
 		for (const { scope, plan, chain } of this.#awaited) {
 			const session = this.#kernel.sessions.find(scope);
 			if (session && runOf(session, plan)) continue;
@@ -148,6 +153,12 @@ export class PlanHost implements FeatureHost {
 			this.#emit({ type: "plan_end", scope, plan, chain, outcome: "rewound", failed: [], reason });
 		}
 		this.#awaited = [];
+	}
+
+	#running(): readonly string[] {
+		return [...this.#kernel.sessions].flatMap(({ view }) =>
+			inFlight(view.get(planRuns)).flatMap(([plan, { status }]) => (status === "running" ? [plan] : [])),
+		);
 	}
 
 	/** The classes of models that a step may name. */

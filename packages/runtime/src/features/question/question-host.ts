@@ -17,7 +17,7 @@ import {
 } from "../../kernel/services.ts";
 import type { Session } from "../../kernel/session.ts";
 import { askUser } from "./ask-user.ts";
-import { type Asked, againKey, questions } from "./questions.ts";
+import { type Asked, againKey, questions, unanswered } from "./questions.ts";
 import { questionAnswered, questionAsked } from "./records.ts";
 
 export interface QuestionOptions {
@@ -128,12 +128,9 @@ export class QuestionHost implements FeatureHost, Asker {
 
 	/** What is asked is durable, and whoever wants to know is not over. */
 	#openIn({ view }: Session): readonly Asked[] {
-		return view
-			.get(questions)
-			.filter(
-				({ seq, answer, from }) =>
-					!answer && seq <= this.#kernel.wal.durableTip && isUnfinished(this.#kernel.find(from)?.status),
-			);
+		return unanswered(view, (from) => this.#kernel.find(from)?.status).filter(
+			({ seq }) => seq <= this.#kernel.wal.durableTip,
+		);
 	}
 
 	async #record(session: Session, { from, isAgain, ...asking }: Asking, signal: AbortSignal): Promise<Seq> {
@@ -164,9 +161,6 @@ function knownTo(view: View, asking: Asking): Asked | undefined {
 }
 
 const answerOf = ({ text, by }: NonNullable<Asked["answer"]>): Answer => ({ kind: "answered", text, by });
-
-const isUnfinished = (status: string | undefined): boolean =>
-	status === "running" || status === "waiting" || status === "paused";
 
 const openOf = ({ scope }: Session, { key: _key, terms: _terms, answer: _none, ...asked }: Asked): OpenQuestion => ({
 	...asked,

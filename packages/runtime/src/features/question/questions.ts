@@ -1,8 +1,9 @@
 /** The questions of a session whose work may still ask for the answer. */
 import { laneClosed, stepCompleted, stepStarted } from "@reyn/journal";
 import { callKey } from "@reyn/journal/internal";
-import { defineProjection } from "@reyn/snapshot";
+import { defineProjection, type View } from "@reyn/snapshot";
 import { z } from "zod";
+import type { Piece } from "../../kernel/feature.ts";
 import { askedSchema, questionAnswered, questionAsked } from "./records.ts";
 
 const seq = z.int().positive();
@@ -44,6 +45,15 @@ export const questions = defineProjection<readonly Asked[]>({
 	// Questions are younger than the steps whose ends are folded too.
 	mayBeginLate: true,
 });
+
+/** The questions that wait for a person: whoever wants to know is not over. */
+export const unanswered = (
+	view: View,
+	statusOf: (from: Asked["from"]) => Piece["status"] | undefined,
+): readonly Asked[] => view.get(questions).filter(({ answer, from }) => !answer && isUnfinished(statusOf(from)));
+
+const isUnfinished = (status: Piece["status"] | undefined): boolean =>
+	status === "running" || status === "waiting" || status === "paused";
 
 /** The key of what a call asks by itself once it has been started. */
 export const startKey = (started: number): string => `started ${started}`;

@@ -1,7 +1,7 @@
 /** What script runs ask people: the questions that are open, and who answers them. */
 import { journal } from "@reyn/journal";
 import { entriesOf, lanesOf, scriptLane } from "@reyn/journal/internal";
-import type { Question } from "@reyn/journal/script";
+import { type Question, scriptRuns } from "@reyn/journal/script";
 import type { View } from "@reyn/snapshot";
 import type { Seq } from "@reyn/wal";
 import { RuntimeError } from "../../kernel/errors.ts";
@@ -31,6 +31,10 @@ export function questionsIn(view: View, run: string): readonly ScriptQuestion[] 
 		})
 		.sort((a, b) => a.seq - b.seq);
 }
+
+/** What is over asks nothing. */
+export const openQuestionsIn = (view: View, run: string): readonly ScriptQuestion[] =>
+	view.get(scriptRuns)[run]?.status === "open" ? questionsIn(view, run) : [];
 
 /**
  * The question that an answer is for.

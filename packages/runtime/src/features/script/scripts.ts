@@ -49,7 +49,7 @@ import { mainSession } from "../../kernel/sessions.ts";
 import { assertTold } from "../../redaction/redact.ts";
 import type { ScriptRunEvent } from "./events.ts";
 import { SCRIPT, scriptWork } from "./pieces.ts";
-import { LiveQuestions, questionFor, questionsIn, type ScriptQuestion } from "./questions.ts";
+import { LiveQuestions, openQuestionsIn, questionFor, questionsIn, type ScriptQuestion } from "./questions.ts";
 import { argsText, ScriptFiles, type ScriptText, scriptsArea, versionOf } from "./script-files.ts";
 import { Unrecorded } from "./tell.ts";
 
@@ -128,7 +128,7 @@ export class Scripts {
 	list(): readonly ScriptRunEntry[] {
 		const all = [...this.#kernel.sessions].flatMap(({ scope, view }) =>
 			Object.entries(view.get(scriptRuns)).map(([run, state]) => {
-				return { run, scope, ...state, questions: openIn(view, run) };
+				return { run, scope, ...state, questions: openQuestionsIn(view, run) };
 			}),
 		);
 		return all.sort((a, b) => b.started - a.started);
@@ -185,7 +185,7 @@ export class Scripts {
 		this.#kernel.assertOpen();
 		const session = this.#ownerOf(run);
 		runOf(session.view, run);
-		const { seq } = questionFor(openIn(session.view, run), run, text, to);
+		const { seq } = questionFor(openQuestionsIn(session.view, run), run, text, to);
 		const live = this.#live.get(run);
 		const questions = live?.questions ?? new LiveQuestions();
 		const recorded = questions.give({ seq, text }, live !== undefined);
@@ -205,7 +205,7 @@ export class Scripts {
 
 	/** Does this run ask this now, and not one of its tools? */
 	asks(run: string, question: Seq): boolean {
-		return openIn(this.#ownerOf(run).view, run).some(({ seq }) => seq === question);
+		return openQuestionsIn(this.#ownerOf(run).view, run).some(({ seq }) => seq === question);
 	}
 
 	async #resume(run: string, how: ScriptResume, questions: LiveQuestions): Promise<StartedScript> {
@@ -763,10 +763,6 @@ function runOf(view: View, run: string, at?: Seq): ScriptRun {
 		{ run, known },
 	);
 }
-
-/** What is over asks nothing. */
-const openIn = (view: View, run: string): readonly ScriptQuestion[] =>
-	view.get(scriptRuns)[run]?.status === "open" ? questionsIn(view, run) : [];
 
 const scopeOf = ({ scope }: Session, run: string): Scope => scriptWork(scope, run).scope;
 
