@@ -68,6 +68,8 @@ const planRun = z.object({
 	started: z.int(),
 	/** The seq of the start, or of the last change of a step. An answer that was delivered after it is the answer of these steps. */
 	since: z.int(),
+	/** The `since` of the answer that these steps had, which may have been told: some of them run again since their results are lost. Absent: they had none. */
+	answered: z.int().optional(),
 	decomposition: z.string(),
 	/** The id of the model that it was begun with; absent: unknown. */
 	model: z.string().optional(),
@@ -105,7 +107,7 @@ type OverPlan = z.infer<typeof overRun>;
 /** Every plan of a session and how far it has come. */
 export const planRuns = defineProjection({
 	name: "plans",
-	version: 5,
+	version: 6,
 	schema: z.object({ live: liveRuns }),
 	lists: { over: overRun },
 	init: () => ({ live: {}, over: List.of<OverPlan>() }),
@@ -154,7 +156,7 @@ export const planRuns = defineProjection({
 		on(planStepsReset, (state, { plan, steps, why }, record) =>
 			steps.reduce(
 				(next, step) => withStep(next, plan, step, record, again),
-				why === undefined ? reopened(state, plan) : state,
+				why === undefined ? reopened(state, plan) : withPlan(state, plan, unanswered),
 			),
 		),
 		on(planAmended, (state, { plan, steps: size, decomposition }) =>
@@ -217,6 +219,12 @@ const fromFourth = (all: z.infer<typeof liveRuns>): unknown => ({
 
 const isOver = (run: PlanRun): boolean => !isInFlight(run) && run.ended === undefined;
 
+/** One of whose results one is lost: if it had all, its answer was made. */
+const unanswered = (run: PlanRun): PlanRun =>
+	Object.values(run.steps).filter(({ status }) => status === "completed" || status === "failed").length === run.size
+		? { answered: run.since, ...run }
+		: run;
+
 const running = ({ why: _why, by: _by, ...run }: PlanRun): PlanRun => ({ ...run, status: "running" });
 
 const tookOf = (step: StepRun, { ts }: WalRecord): { readonly took?: number } =>
@@ -266,12 +274,15 @@ function placed({ live, over }: PlanRuns, plan: string, run: PlanRun): PlanRuns 
 
 /** With a plan that waits, or has its answer, running again. One that was given up is taken up again by an undo alone. */
 function reopened(state: PlanRuns, plan: string): PlanRuns {
-	if (entryAt(state.live, plan)) return withPlan(state, plan, (run) => (isInFlight(run) ? running(run) : run));
+	if (entryAt(state.live, plan)) return withPlan(state, plan, (run) => (isInFlight(run) ? anew(run) : run));
 	const place = placeOver(state.over, plan);
 	const { plan: _id, ...run } = state.over.at(place) ?? { plan };
 	if (!("status" in run) || run.status !== "completed") return state;
-	return { live: { ...state.live, [plan]: running(run) }, over: state.over.splice(place, 1) };
+	return { live: { ...state.live, [plan]: anew(run) }, over: state.over.splice(place, 1) };
 }
+
+/** Running, to come to another answer. */
+const anew = ({ answered: _answered, ...run }: PlanRun): PlanRun => running(run);
 
 /** Out of the list: it is not there. */
 function placeOver(over: PlanRuns["over"], plan: string): number {
