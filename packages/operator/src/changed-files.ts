@@ -38,6 +38,29 @@ export async function readChangedFiles({ files: history }: Runtime, since: Seq):
 	return { ...found, files, asBefore };
 }
 
+/** A file that differs between two moments. */
+export type DifferentFile = Difference & {
+	readonly path: string;
+	/** Somebody else has changed it since: what it held is not known, so it is what it holds now. */
+	readonly others?: true;
+};
+
+/** Which files differ between two moments, as they were on disk then. @throws as {@link readChangedFiles} */
+export async function readFilesBetween(
+	{ files: history }: Runtime,
+	from: Seq,
+	to: Seq,
+): Promise<Pick<FilesSince, "uncovered"> & { readonly files: readonly DifferentFile[] }> {
+	const { files: changed, uncovered } = await history.between(from, to);
+	const files: DifferentFile[] = [];
+	for (const file of changed) {
+		const held = await history.contents(file);
+		const differs = await differenceOf(held.from, held.to);
+		if (differs) files.push({ path: file.path, ...differs, ...(held.others && { others: true }) });
+	}
+	return { files, uncovered };
+}
+
 type Difference = Pick<ChangedFile, "change" | "modes" | "diff" | "more" | "why">;
 
 /** Undefined: nothing differs. */

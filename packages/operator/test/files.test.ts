@@ -240,3 +240,54 @@ describe("files that go along", () => {
 		);
 	});
 });
+
+describe("two moments", () => {
+	const diff = async (a: string, b: string, more: object = {}) => {
+		const verb = verbOf("diff") as ReadVerb;
+		const given = { a, b, session: { agent: "default", session: "main" }, stat: false, state: false, ...more };
+		const found = await verb.read(runtime, given);
+		documentSchema(verb).parse(JSON.parse(asJson(found)));
+		const lines = verb.lines(found, say, given);
+		return { found, files: lines.slice(lines.indexOf("files, as they were on disk then:")) };
+	};
+
+	test("differ in files as they were on disk then, on whatever line, either way; text, binary and modes", async () => {
+		await put("a.ts", "one\n");
+		await put("b.bin", new Uint8Array([0, 1, 2]));
+		const start = runtime.wal.tip;
+		await make(["edit", { path: "a.ts", old: "one", new: "two" }], ["write", { path: "new.md", text: "new\n" }]);
+		const middle = runtime.wal.tip;
+		await runtime.checkout(start, "test");
+		await make(["edit", { path: "a.ts", old: "two", new: "three" }], ["remove", { path: "b.bin" }]);
+		const end = runtime.wal.tip;
+		await put("new.md", "theirs\n");
+		expect((await diff(String(start), "main")).files).toEqual([
+			...["files, as they were on disk then:", "~ a.ts  changed"],
+			...["    @@ -1,1 +1,1 @@", "    -one", "    +two"],
+			...[
+				"+ new.md  made",
+				"    somebody else has changed it since, so it is shown as it is now",
+				"    @@ -1,0 +1,1 @@",
+				"    +theirs",
+			],
+		]);
+		expect((await diff(String(end), String(middle))).files).toEqual([
+			...["files, as they were on disk then:", "~ a.ts  changed"],
+			...["    @@ -1,1 +1,1 @@", "    -three", "    +two"],
+			...["+ b.bin  made", "    no text: 0 bytes then, 3 bytes now"],
+		]);
+		const { found } = await diff(String(middle), String(end), { stat: true });
+		expect(found).toMatchObject({
+			files: [
+				{ path: "a.ts", change: "changed" },
+				{ path: "b.bin", change: "removed" },
+			],
+		});
+		expect((await diff(String(start), String(end), { n: 1 })).found).toMatchObject({
+			files: [{ path: "a.ts" }],
+			moreFiles: 2,
+		});
+		expect((await diff(String(start), String(end), { state: true })).found).toMatchObject({ files: [] });
+		expect((await diff(String(end), String(end))).found).toMatchObject({ files: [], uncovered: [] });
+	});
+});

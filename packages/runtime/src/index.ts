@@ -46,7 +46,7 @@ export {
 	userPrompt,
 } from "./features/conversation/records.ts";
 export type { GivenFile, PromptOptions } from "./features/conversation/turns.ts";
-export type { ComparedFile, FileHistory, FilesSince, TouchedFile } from "./features/files/file-history.ts";
+export type { ComparedFile, FileBetween, FileHistory, FilesSince, TouchedFile } from "./features/files/file-history.ts";
 export type {
 	FileChanged,
 	FilesPreview,
