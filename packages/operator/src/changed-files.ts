@@ -1,6 +1,6 @@
 /** Which files differ from what they held at a moment, and in which lines. */
 import type { FileContent } from "@reyn/journal";
-import type { ComparedFile, FilesSince, Runtime } from "@reyn/runtime";
+import type { ComparedFile, FileBetween, FileHistory, FilesSince, Runtime } from "@reyn/runtime";
 import type { Seq } from "@reyn/wal";
 import { patchOf } from "./patch.ts";
 
@@ -53,12 +53,21 @@ export async function readFilesBetween(
 ): Promise<Pick<FilesSince, "uncovered"> & { readonly files: readonly DifferentFile[] }> {
 	const { files: changed, uncovered } = await history.between(from, to);
 	const files: DifferentFile[] = [];
-	for (const file of changed) {
-		const held = await history.contents(file);
-		const differs = await differenceOf(held.from, held.to);
-		if (differs) files.push({ path: file.path, ...differs, ...(held.others && { others: true }) });
-	}
+	for (const file of changed) files.push(...(await compared(history, file)));
 	return { files, uncovered };
+}
+
+/** How one file differs; undefined: not at all. */
+export async function readFileBetween({ files: history }: Runtime, path: string, from: Seq, to: Seq) {
+	const { files } = await history.between(from, to);
+	const file = files.find((each) => each.path === path);
+	return file && (await compared(history, file))[0];
+}
+
+async function compared(history: FileHistory, file: FileBetween): Promise<readonly DifferentFile[]> {
+	const { from, to, others } = await history.contents(file);
+	const differs = await differenceOf(from, to);
+	return differs ? [{ path: file.path, ...differs, ...(others && { others }) }] : [];
 }
 
 type Difference = Pick<ChangedFile, "change" | "modes" | "diff" | "more" | "why">;

@@ -77,7 +77,7 @@ export const historyShape = z.object({
 			seq,
 			ts: z.number(),
 			type: z.enum(["checkpoint", "reset", "note", "label", "genesis"]),
-			move: z.enum(["rewind", "switch", "undo", "redo"]).exactOptional(),
+			move: z.enum(["rewind", "switch", "undo", "redo", "adopt"]).exactOptional(),
 			title: z.string(),
 			branch: z.string(),
 			active: z.boolean(),

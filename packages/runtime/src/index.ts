@@ -27,6 +27,7 @@ export type { SpentOnWork } from "./features/budget/budget-host.ts";
 export type { BudgetLimit, BudgetOptions } from "./features/budget/options.ts";
 export { budgetExtended } from "./features/budget/records.ts";
 export type { ConfigFiles } from "./features/config/config-files.ts";
+export type { Adoption } from "./features/conversation/adopted.ts";
 export {
 	type ConversationItem,
 	type ConversationState,
@@ -39,6 +40,7 @@ export {
 	compactionAsked,
 	conversationCompacted,
 	conversationRecords,
+	messageAdopted,
 	messageDelivered,
 	toolFailed,
 	turnCompleted,
@@ -47,12 +49,13 @@ export {
 } from "./features/conversation/records.ts";
 export type { GivenFile, PromptOptions } from "./features/conversation/turns.ts";
 export type { ComparedFile, FileBetween, FileHistory, FilesSince, TouchedFile } from "./features/files/file-history.ts";
-export type {
-	FileChanged,
-	FilesPreview,
-	FilesRestored,
-	KeptFile,
-	Theirs,
+export {
+	adoptedPath,
+	type FileChanged,
+	type FilesPreview,
+	type FilesRestored,
+	type KeptFile,
+	type Theirs,
 } from "./features/files/file-restore.ts";
 export type { FileWrite } from "./features/files/file-writes.ts";
 export { allRecords, facets } from "./features/index.ts";

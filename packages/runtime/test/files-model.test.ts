@@ -262,7 +262,7 @@ class History {
 
 	async #takeBack(before: Tree): Promise<void> {
 		const [move] = (await this.runtime.timeline.moves()).past.slice(-1);
-		if (!move || !(await this.runtime.hasMovedFiles(move.seq))) return;
+		if (!move || !(await this.runtime.filesMovedBy(move.seq))) return;
 		const restored = await this.#tree();
 		await this.runtime.undo("test");
 		const after = await this.#tree();

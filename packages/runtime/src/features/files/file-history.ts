@@ -122,12 +122,16 @@ export class FileHistory {
 	 * Reads what a file held at both moments: the caller takes one after the other, since each may be large. `others`: what it holds
 	 * now stands for one of them, and somebody else has changed that since.
 	 */
-	async contents({ path, from, to }: FileBetween) {
+	async contents({ path, from, to }: FileBetween): Promise<{
+		readonly from: FileContent;
+		readonly to: FileContent;
+		readonly others?: true;
+	}> {
 		const present = from && to ? undefined : await this.#present(path);
 		const at = async (file: TouchedFile | undefined) => (file ? this.#held(file) : (present as FileContent));
 		const known = from ?? to;
-		const others = present && known && othersIn(known.writes, versionIn(present), known.left).since === true;
-		return { from: await at(from), to: await at(to), others: others ?? false };
+		const others = present && known ? othersIn(known.writes, versionIn(present), known.left).since === true : false;
+		return { from: await at(from), to: await at(to), ...(others && { others }) };
 	}
 
 	/** Reads what a file held and holds: the caller takes one after the other, since each may be large. */
