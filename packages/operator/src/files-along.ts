@@ -4,7 +4,7 @@ import { isReynError, type Seq } from "@reyn/wal";
 import { z } from "zod";
 import { uncoveredText } from "./lines/files.ts";
 import { flag } from "./param.ts";
-import { list, seq } from "./shapes.ts";
+import { list, seq, uncovered } from "./shapes.ts";
 import { oneLine } from "./text.ts";
 
 const changes = list(z.object({ path: z.string(), change: z.enum(["made", "changed", "removed"]) }));
@@ -14,7 +14,7 @@ const kept = list(z.object({ path: z.string(), why: z.string(), isTheirs: z.lite
 export const filesPreview = z.object({
 	...{ to: seq, changes, kept },
 	theirs: list(z.object({ path: z.string(), version: z.string().nullable() })),
-	uncovered: list(z.object({ name: z.string(), calls: seq })),
+	uncovered,
 });
 
 /** How many files tools have changed since, which stay. Absent: unknown, or they go along. */

@@ -2,12 +2,20 @@
 
 import { planAborted, planAmended, planPaused, planResumed, planStepsReset } from "@reyn/plan";
 import { rewindNote } from "@reyn/rewind-modes";
-import { conversationCompacted, type Move, type Runtime } from "@reyn/runtime";
+import {
+	type Adoption,
+	adoptedPath,
+	conversationCompacted,
+	type Move,
+	messageAdopted,
+	type Runtime,
+} from "@reyn/runtime";
 import { skillRunDiscarded } from "@reyn/skill-resume";
 import { label, reset } from "@reyn/timetravel";
 import { type Seq, scopeKey, type WalRecord } from "@reyn/wal";
 import { z } from "zod";
 import { seq } from "./shapes.ts";
+import { oneLine } from "./text.ts";
 
 export const toldMove = z.object({
 	/** The seq of its record: what `undo` and `redo` are bound to. */
@@ -56,6 +64,8 @@ function stepOf(record: WalRecord) {
 function whatOf(record: WalRecord): string | undefined {
 	if (reset.is(record)) {
 		const { target, mode, actor, counts } = record.data;
+		const path = adoptedPath(record);
+		if (path !== undefined) return `the adoption of ${oneLine(path)} as of #${target} by ${actor}`;
 		const whose = record.scope.agent === undefined ? "" : ` of ${scopeKey(record.scope)}`;
 		// A rewind counts what was confirmed; a checkout does not.
 		if (!counts) return `the checkout of #${target} by ${actor}, from #${record.seq - 1}${whose}`;
@@ -65,6 +75,10 @@ function whatOf(record: WalRecord): string | undefined {
 		const { name, target, gone, was, actor } = record.data;
 		if (was !== undefined) return `the move of the label "${name}" from #${was} to #${target} by ${actor}`;
 		return `${gone ? "the end of " : ""}the label "${name}" at #${target} by ${actor}`;
+	}
+	if (messageAdopted.is(record)) {
+		const { from, source, actor } = record.data;
+		return `the adoption of ${adoptedText(source)} as of #${from} by ${actor}`;
 	}
 	if (rewindNote.is(record)) return `the note on #${record.data.target} by ${record.data.actor}`;
 	if (conversationCompacted.is(record)) {
@@ -82,3 +96,7 @@ function whatOf(record: WalRecord): string | undefined {
 	if (skillRunDiscarded.is(record)) return `the discard of skill run ${record.data.run} by a person`;
 	return undefined;
 }
+
+/** Where a text comes from that was taken over. */
+export const adoptedText = (source: Adoption["source"]): string =>
+	"message" in source ? `the answer at #${source.message}` : `what step ${source.step} of plan ${source.plan} found`;

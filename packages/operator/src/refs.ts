@@ -34,6 +34,7 @@ function placesOn(timeline: Timeline): readonly Seq[] {
 	const all = new Set(checkpoints.map(({ seq }) => seq));
 	const own = lineage.resets.filter(
 		({ seq, target, scope, drop }) =>
+			drop?.length !== 0 &&
 			(drop !== undefined || scope.agent !== undefined || !(target === 0 || all.has(target))) &&
 			timeline.has(seq) &&
 			lineage.isActive({ seq, scope, kind: reset.kind }),

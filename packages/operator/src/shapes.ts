@@ -103,7 +103,7 @@ export const historyShape = z.object({
 			seq,
 			ts: z.number(),
 			type: z.enum(["checkpoint", "reset", "note", "label", "genesis"]),
-			move: z.enum(["rewind", "switch", "undo", "redo"]).exactOptional(),
+			move: z.enum(["rewind", "switch", "undo", "redo", "adopt"]).exactOptional(),
 			title: z.string(),
 			branch: z.string(),
 			active: z.boolean(),
@@ -438,3 +438,18 @@ export const repairProposalShape = z.object({
 	last: seq,
 	changes: list(z.object({ path: z.string(), keptIn: z.string().optional() })),
 });
+
+const mode = z.int();
+
+/** Of a file: how it differs. `more`: lines of the diff that are left out. */
+export const differentFile = {
+	path: z.string(),
+	change: z.enum(["made", "changed", "removed", "unknown"]),
+	modes: z.object({ before: mode, now: mode }).exactOptional(),
+	diff: texts.exactOptional(),
+	more: seq.exactOptional(),
+	why: z.string().exactOptional(),
+};
+
+/** Calls that may have changed any file, and do not say which. */
+export const uncovered = list(z.object({ name: z.string(), calls: seq }));

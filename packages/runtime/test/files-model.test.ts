@@ -320,7 +320,7 @@ class History {
 	/** Undo, and then redo and undo again, so often. */
 	async #toAndFro(before: readonly string[]): Promise<void> {
 		const [move] = (await this.runtime.timeline.moves()).past.slice(-1);
-		if (!move || !(await this.runtime.hasMovedFiles(move.seq))) return;
+		if (!move || !(await this.runtime.filesMovedBy(move.seq))) return;
 		const both = [before, await this.#all()] as const;
 		for (let steps = 1 + this.#random.below(4), at = 1; steps > 0; steps--) {
 			const was = await this.#tree();

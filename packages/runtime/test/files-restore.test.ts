@@ -69,6 +69,27 @@ async function worked(runtime: Runtime) {
 	return { target, then, now: await tree() };
 }
 
+test("of several moves are as before the oldest of them, taken back in one go, and as after the newest again", async () => {
+	const { runtime } = await openIt();
+	const { target, now } = await worked(runtime);
+	await runtime.checkout(target, "me", {}, { files: true });
+	await turn(runtime, edit("two", "2"));
+	await runtime.timeline.label(target, "here");
+	await runtime.adoptFile("src/new.txt", target - 1, "me");
+	await runtime.checkout(0, "me");
+	await runtime.adoptFile("a.txt", 0, "me");
+	const after = await tree();
+	const { past } = await runtime.timeline.moves();
+	expect(past.length).toBeGreaterThan(3);
+	const { all } = await runtime.undo("me", { of: past.at(-1)?.seq ?? 0, to: past[0]?.seq ?? 0 });
+	expect([all?.length, await tree()]).toEqual([past.length, now]);
+	const { future } = await runtime.timeline.moves();
+	expect(future).toHaveLength(past.length);
+	await runtime.redo("me", { to: future[0]?.seq ?? 0 });
+	expect(await tree()).toEqual(after);
+	await runtime.close();
+});
+
 test("come back with a rewind, go forward with its undo, and back again with redo", async () => {
 	const { runtime } = await openIt();
 	const { target, then, now } = await worked(runtime);

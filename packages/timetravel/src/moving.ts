@@ -20,7 +20,7 @@ import {
 	moveWith,
 	settleWith,
 } from "./steps.ts";
-import { type Coverage, type Move, type Moves, moveKinds } from "./undo.ts";
+import { type Coverage, coversNothing, type Move, type Moves, moveKinds } from "./undo.ts";
 
 export interface CheckoutOptions {
 	/** The kinds of record to take back to the target; absent: all. */
@@ -116,7 +116,8 @@ export class Mover implements Moving {
 		this.#reading.retained.assertHas(seq);
 		const coverage = { scope, ...(drop ? { drop } : {}) };
 		assertCoverage(coverage);
-		const target = await this.#checkpoints.snapped(seq);
+		// A move that covers nothing cuts no tool cycle: what goes along with it does so as of that very seq.
+		const target = coversNothing(coverage) ? seq : await this.#checkpoints.snapped(seq);
 		const where = { target, ...(target === seq ? {} : { snappedFrom: seq }), coverage, tip };
 		if (target === tip) return { kind: "none", ...where };
 		this.#reading.retained.assertCanGo({ target, ...coverage }, lineage, this.#reading.folded);

@@ -126,3 +126,6 @@ export const undoRuleOf = (record: WalRecord, undoRules: UndoRules): UndoRule =>
 /** Does a reset of this coverage take a record of this scope and kind back? */
 export const covers = ({ scope, drop }: Coverage, record: Pick<WalRecord, "scope" | "kind">): boolean =>
 	within(record.scope, scope) && drop?.includes(record.kind) !== false && !isOutside(record.kind);
+
+/** Does a reset of this coverage leave all of history as it is? Then something goes along with it, outside the log. */
+export const coversNothing = ({ drop }: Pick<Coverage, "drop">): boolean => drop?.length === 0;

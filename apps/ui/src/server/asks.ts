@@ -36,7 +36,13 @@ export const conversation = (seq: number, session: string | undefined, n: number
 /** @param to the moment that it is compared with; undefined: now */
 export const changes = (seq: number, session: string | undefined, to?: number): Ask => ({
 	verb: "diff",
-	given: { a: String(seq), b: to === undefined ? "@" : String(to), n: MOST_CHANGES, ...inSession(session) },
+	given: {
+		a: String(seq),
+		b: to === undefined ? "@" : String(to),
+		state: true,
+		n: MOST_CHANGES,
+		...inSession(session),
+	},
 });
 
 export const state = (seq: number, session: string | undefined): Ask => ({

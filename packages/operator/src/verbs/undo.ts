@@ -1,17 +1,10 @@
 /** `undo` and `redo`: take the newest move of a person back, and make it again. */
 
-import type { Runtime } from "@reyn/runtime";
+import type { FilesPreview, Runtime } from "@reyn/runtime";
 import { label, reset } from "@reyn/timetravel";
 import { z } from "zod";
 import { OperatorError } from "../errors.ts";
-import {
-	filesAlong,
-	filesAlongLines,
-	filesDoneLines,
-	filesPreview,
-	filesRestored,
-	theirsParam,
-} from "../files-along.ts";
+import { filesAlongLines, filesDoneLines, filesPreview, filesRestored, theirsParam } from "../files-along.ts";
 import { pausedLines, pausedWork } from "../lines/paused.ts";
 import { when } from "../lines/when.ts";
 import { type ToldMove, toldMove, toldMoves } from "../moves.ts";
@@ -127,12 +120,30 @@ function whichOf({ move, moves = [], to }: Pick<Seen, "move" | "moves" | "to">):
 	return `${counted(moves)}, down to ${textOf(last)}`;
 }
 
-/** What becomes of files where moves are taken back one after the other: they end as before the last that took some along. */
+/** What becomes of files where moves are taken back one after the other: of each the oldest that takes it along decides. */
 async function filesOf(runtime: Runtime, moves: readonly ToldMove[], takesTheirs: boolean) {
-	for (const { seq } of moves.toReversed())
-		if (await runtime.hasMovedFiles(seq)) return filesAlong(runtime, seq - 1, true, takesTheirs);
-	return {};
+	const files: FilesPreview[] = [];
+	const known = new Set<string>();
+	for (const { seq } of moves.toReversed()) {
+		const along = await runtime.filesMovedBy(seq);
+		if (!along) continue;
+		const isNew = ({ path }: { readonly path: string }): boolean => !known.has(path);
+		const { changes, kept, theirs, ...found } = await runtime.previewFiles(seq - 1, takesTheirs, along.only);
+		files.push({ ...found, changes: changes.filter(isNew), kept: kept.filter(isNew), theirs: theirs.filter(isNew) });
+		if (!along.only) break;
+		for (const path of along.only) known.add(path);
+	}
+	const [first, ...more] = files;
+	return first ? { files: more.reduce(together, first) } : {};
 }
+
+const together = (a: FilesPreview, b: FilesPreview): FilesPreview => ({
+	...b,
+	to: a.to,
+	changes: [...a.changes, ...b.changes],
+	kept: [...a.kept, ...b.kept],
+	theirs: [...a.theirs, ...b.theirs],
+});
 
 function noMove(verb: string, to: number, moves: readonly ToldMove[]): OperatorError {
 	const there = moves.slice(0, 8).map((each) => `#${each.seq}`);
@@ -156,6 +167,6 @@ const textOf = ({ seq, what, ts }: z.infer<typeof toldMove>): string =>
 
 export const undo = stepVerb(
 	"undo",
-	"take back the newest rewind, label, note, compaction, or change of a plan; again for the one before, --to for several. Files go along where they did",
+	"take back the newest rewind, label, note, adoption, compaction, or change of a plan; again for the one before, --to for several. Files go along where they did",
 );
 export const redo = stepVerb("redo", "do again what was undone last");

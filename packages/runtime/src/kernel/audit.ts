@@ -33,7 +33,8 @@ export function brief(text: string): string {
 export function auditOwn(record: WalRecord): Audited | undefined {
 	if (reset.is(record)) {
 		const { target, mode, actor, undoes, redoes } = record.data;
-		const what = undoes !== undefined ? "undone" : redoes !== undefined ? "redone" : "moved";
+		const what =
+			undoes !== undefined ? "undone" : redoes !== undefined ? "redone" : mode === "adopt" ? "adopted" : "moved";
 		return { kind: "move", what, target, mode, actor, undoes, redoes };
 	}
 	if (label.is(record)) {

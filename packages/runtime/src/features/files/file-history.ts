@@ -43,6 +43,13 @@ export interface ComparedFile {
 	readonly others: Others;
 }
 
+/** A file that was changed between two moments, as it was at each. Absent: it was not changed after that, and is as it is now. */
+export interface FileBetween {
+	readonly path: string;
+	readonly from: TouchedFile | undefined;
+	readonly to: TouchedFile | undefined;
+}
+
 export class FileHistory {
 	readonly #kernel: Kernel;
 	readonly #files: WorkFiles | undefined;
@@ -85,17 +92,64 @@ export class FileHistory {
 		};
 	}
 
+	/**
+	 * The files that tools have changed between two moments, in either order, by path; and the calls between them that say of no file
+	 * whether they changed it. What a file held at a moment is what it held on disk then, whatever line of history had changed it.
+	 *
+	 * @throws as {@link since}
+	 */
+	async between(
+		from: Seq,
+		to: Seq,
+	): Promise<Pick<FilesSince, "uncovered"> & { readonly files: readonly FileBetween[] }> {
+		const [first, last] = from < to ? [from, to] : [to, from];
+		const [earlier, later] = [await this.since(first), await this.since(last)];
+		const after = new Map(later.files.map((file) => [file.path, file]));
+		const calls = new Map(later.uncovered.map((each) => [each.name, each.calls]));
+		return {
+			files: earlier.files
+				.map((file) => ({ path: file.path, first: file, last: after.get(file.path) }))
+				.filter((each) => each.first.writes.length > (each.last?.writes.length ?? 0))
+				.map(({ path, ...at }) =>
+					from < to ? { path, from: at.first, to: at.last } : { path, from: at.last, to: at.first },
+				),
+			uncovered: earlier.uncovered
+				.map(({ name, calls: all }) => ({ name, calls: all - (calls.get(name) ?? 0) }))
+				.filter((each) => each.calls > 0),
+		};
+	}
+
+	/**
+	 * Reads what a file held at both moments: the caller takes one after the other, since each may be large. `others`: what it holds
+	 * now stands for one of them, and somebody else has changed that since.
+	 */
+	async contents({ path, from, to }: FileBetween): Promise<{
+		readonly from: FileContent;
+		readonly to: FileContent;
+		readonly others?: true;
+	}> {
+		const present = from && to ? undefined : await this.#present(path);
+		const at = async (file: TouchedFile | undefined) => (file ? this.#held(file) : (present as FileContent));
+		const known = from ?? to;
+		const others = present && known ? othersIn(known.writes, versionIn(present), known.left).since === true : false;
+		return { from: await at(from), to: await at(to), ...(others && { others }) };
+	}
+
 	/** Reads what a file held and holds: the caller takes one after the other, since each may be large. */
 	async compare(file: TouchedFile): Promise<ComparedFile> {
 		const { path, writes, left } = file;
 		const before = await this.#held(file);
-		const now: FileContent = (await this.#files?.read(path)) ?? { kind: "unknown", why: "no files were given here" };
+		const now = await this.#present(path);
 		const present = versionIn(now);
 		const by = doneIn(writes, present).map(({ seq, scope, lane, inDoubt }) => ({
 			...{ seq, scope, lane },
 			...(inDoubt && { inDoubt }),
 		}));
 		return { before, now, by, others: othersIn(writes, present, left) };
+	}
+
+	async #present(path: string): Promise<FileContent> {
+		return (await this.#files?.read(path)) ?? { kind: "unknown", why: "no files were given here" };
 	}
 
 	async #held({ version, image }: TouchedFile): Promise<FileContent> {

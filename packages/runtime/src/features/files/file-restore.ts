@@ -10,8 +10,8 @@ import {
 	type WorkFiles,
 } from "@reyn/journal";
 import { readImage } from "@reyn/journal/internal";
-import type { Moved } from "@reyn/timetravel";
-import { isReynError, type Seq, WalError } from "@reyn/wal";
+import { type Moved, reset } from "@reyn/timetravel";
+import { isReynError, type Seq, WalError, type WalRecord } from "@reyn/wal";
 import { z } from "zod";
 import { RuntimeError } from "../../kernel/errors.ts";
 import type { Kernel } from "../../kernel/feature.ts";
@@ -53,7 +53,14 @@ export type FilesRestored = Pick<FilesPreview, "to" | "changes" | "kept">;
 const theirs = z.object({ path: z.string(), version: z.string().nullable() });
 
 /** What stands in the reset of a move that takes files along. */
-const along = z.object({ theirs: z.array(theirs) });
+const along = z.object({
+	theirs: z.array(theirs),
+	/** Only these paths. Absent: all. */
+	only: z.array(z.string()).optional(),
+});
+
+/** The mode of a reset that leaves history as it is, and takes a file over from another moment. */
+export const ADOPT = "adopt";
 
 /** The name by which it stands there. */
 const FILES = "files";
@@ -90,29 +97,36 @@ export class FileRestore {
 	 * What a restore of the files to a moment would do. Reads only.
 	 *
 	 * @param takes are files that somebody else has changed since to be taken too?
+	 * @param only these paths alone; absent: all
 	 * @throws RuntimeError `RUNTIME_FILES`; TimetravelError `TIMETRAVEL_OUT_OF_RANGE`, `TIMETRAVEL_PRUNED`
 	 */
-	async preview(to: Seq, takes = false): Promise<FilesPreview> {
+	async preview(to: Seq, takes = false, only?: readonly string[]): Promise<FilesPreview> {
 		this.#door();
 		const { uncovered, files } = await this.#history.since(to);
-		const { rows, kept } = await this.#rows(files, () => takes, undefined);
+		const { rows, kept } = await this.#rows(among(files, only), () => takes, undefined);
 		const theirs = rows.flatMap(({ path, from, isTheirs }) => (isTheirs ? [{ path, version: from ?? null }] : []));
-		return { to, changes: rows.map(({ path, change }) => ({ path, change })), kept, theirs, uncovered };
+		return {
+			to,
+			changes: rows.map(({ path, change }) => ({ path, change })),
+			kept,
+			theirs,
+			uncovered: only ? [] : uncovered,
+		};
 	}
 
-	/** Does this move of history take files along? Of one whose record `gc` has taken away nobody knows, and none do. */
-	async goesAlong(move: Seq): Promise<boolean> {
+	/** Which files this move of history takes along; undefined: none. Of one whose record `gc` has taken away nobody knows, and none do. */
+	async alongWith(move: Seq): Promise<{ readonly only?: readonly string[] | undefined } | undefined> {
 		const record = await this.#kernel.timeline.record(move).catch((error: unknown) => {
 			if (isReynError(error, "TIMETRAVEL_PRUNED")) return undefined;
 			throw error;
 		});
-		return alongIn(record?.data as { readonly along?: Moved["along"] } | undefined) !== undefined;
+		return alongIn(record?.data as { readonly along?: Moved["along"] } | undefined);
 	}
 
-	/** What stands in the reset of a move that does. @throws RuntimeError `RUNTIME_FILES` */
-	along(taken: readonly Theirs[] = []): NonNullable<Moved["along"]> {
+	/** What stands in the reset of a move that does. @param only as of {@link preview} @throws RuntimeError `RUNTIME_FILES` */
+	along(taken: readonly Theirs[] = [], only?: readonly string[]): NonNullable<Moved["along"]> {
 		this.#door();
-		const given = along.safeParse({ theirs: taken });
+		const given = along.safeParse({ theirs: taken, ...(only && { only }) });
 		if (!given.success) throw refused("`theirs` is not as `previewFiles` gives it: a list of path and version");
 		return { [FILES]: given.data };
 	}
@@ -131,7 +145,8 @@ export class FileRestore {
 				`the move at seq ${seq} takes files along and is not finished; open it with the files that it is about`,
 			);
 		const session = this.#kernel.sessions.at(mainSession);
-		const due = async () => this.#rows((await this.#history.since(to)).files, isAmong(taken.theirs), seq);
+		const due = async () =>
+			this.#rows(among((await this.#history.since(to)).files, taken.only), isAmong(taken.theirs), seq);
 		let { rows, kept } = await due();
 		const changes: FileChanged[] = [];
 		const failed: KeptFile[] = [];
@@ -260,6 +275,15 @@ function changeOf(from: string | null | undefined, to: string | null): FileChang
 }
 
 const modeOf = (content: FileContent): number | undefined => (content.kind === "file" ? content.mode : undefined);
+
+const among = (files: readonly TouchedFile[], only: readonly string[] | undefined): readonly TouchedFile[] =>
+	only ? files.filter(({ path }) => only.includes(path)) : files;
+
+/** The path that a record adopts from another moment; undefined: it adopts none. */
+export function adoptedPath(record: WalRecord): string | undefined {
+	if (!reset.is(record) || record.data.mode !== ADOPT) return undefined;
+	return alongIn(record.data)?.only?.[0];
+}
 
 const isAmong =
 	(all: readonly Theirs[]) =>

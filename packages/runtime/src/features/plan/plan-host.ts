@@ -35,9 +35,11 @@ import {
 	writeDecomposition,
 } from "@reyn/plan";
 import { amend, attemptLane, costOf, isSettled, keptOf, shownTo, stepOf, tokensOf } from "@reyn/plan/internal";
-import { type BlobStore, canonicalJson, isReynError, type Scope } from "@reyn/wal";
+import type { View } from "@reyn/snapshot";
+import { type BlobStore, canonicalJson, isReynError, type Scope, type Seq } from "@reyn/wal";
 import { brief } from "../../kernel/audit.ts";
 import { atOnce, type End, type Keep, sayEnd, shownWhenOver, type Went } from "../../kernel/background.ts";
+import { RuntimeError } from "../../kernel/errors.ts";
 import type { FeatureHost, Frame, Kernel, Piece } from "../../kernel/feature.ts";
 import { asker, type BackgroundMessages, backgroundMessages, type From } from "../../kernel/services.ts";
 import type { Session, SessionScope } from "../../kernel/session.ts";
@@ -301,6 +303,19 @@ export class PlanHost implements FeatureHost {
 		const steps = await this.#stepsOf(run.decomposition, plan);
 		withDependents(steps, step);
 		return textOf(stepOf(run, step), this.#kernel.blobs(RESULTS));
+	}
+
+	/** What a step had found at a moment. @throws RuntimeError `RUNTIME_ADOPT`; PlanError `PLAN_UNKNOWN`; JournalError `RESULT_LOST` */
+	async resultAt(from: Seq, view: View, plan: string, step: string): Promise<string> {
+		const { steps } = planIn(view.get(planRuns), plan) ?? findKept(view.get(planRuns), plan);
+		const run = Object.hasOwn(steps, step) ? steps[step] : undefined;
+		if (run?.status === "completed") return textOf(run, this.#kernel.blobs(RESULTS));
+		const done = Object.keys(steps).filter((id) => steps[id]?.status === "completed");
+		throw new RuntimeError(
+			"RUNTIME_ADOPT",
+			`step ${step} of plan ${plan} had found nothing at #${from}; of that plan those had: ${done.join(", ") || "none"}`,
+			{ from, plan, step },
+		);
 	}
 
 	/** What a step gives to those that depend on it. Undefined: it is not over, or that is lost. */
