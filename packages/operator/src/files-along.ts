@@ -1,5 +1,5 @@
 /** Files that go along with a move of history: what would become of them, and what has. */
-import type { FilesPreview, FilesRestored, Runtime } from "@reyn/runtime";
+import type { FilesRestored, Runtime } from "@reyn/runtime";
 import type { Seq } from "@reyn/wal";
 import { z } from "zod";
 import { uncoveredText } from "./lines/files.ts";
@@ -15,6 +15,8 @@ export const filesPreview = z.object({
 	...{ to: seq, changes, kept },
 	theirs: list(z.object({ path: z.string(), version: z.string().nullable() })),
 	uncovered: list(z.object({ name: z.string(), calls: seq })),
+	/** Where any is kept, nothing is to be moved. */
+	allOrNothing: z.literal(true).exactOptional(),
 });
 
 /** As `FilesRestored` of `@reyn/runtime`. */
@@ -29,6 +31,7 @@ const theirs = flag(
 export const filesParams = {
 	files: flag("the files that tools have changed go back too", z.boolean().default(false)),
 	theirs,
+	allOrNothing: flag("with the files: where one would stay as it is, nothing is done", z.boolean().default(false)),
 };
 export const theirsParam = { theirs };
 
@@ -38,14 +41,15 @@ export const filesAlong = async (
 	to: Seq,
 	isAlong: boolean,
 	takesTheirs: boolean,
-): Promise<{ readonly files?: FilesPreview }> =>
-	isAlong ? { files: await runtime.previewFiles(to, takesTheirs) } : {};
+	allOrNothing = false,
+): Promise<{ readonly files?: z.infer<typeof filesPreview> }> =>
+	isAlong ? { files: { ...(await runtime.previewFiles(to, takesTheirs)), ...(allOrNothing && { allOrNothing }) } } : {};
 
 const MOST = 20;
 const signs = { made: "+", changed: "~", removed: "-" } as const;
 const words = { made: "made again", changed: "changed back", removed: "removed" } as const;
 
-export function filesAlongLines(files: FilesPreview | undefined): readonly string[] {
+export function filesAlongLines(files: z.infer<typeof filesPreview> | undefined): readonly string[] {
 	if (!files) return ["files in your workspace are not touched"];
 	const { changes, kept, uncovered } = files;
 	return [
@@ -56,6 +60,9 @@ export function filesAlongLines(files: FilesPreview | undefined): readonly strin
 		...keptLines(kept),
 		...(kept.some(({ isTheirs }) => isTheirs)
 			? ["--theirs takes what somebody else has changed, too; undo brings theirs back"]
+			: []),
+		...(files.allOrNothing && kept.length > 0
+			? ["so nothing is done: all files go back, or none (--all-or-nothing)"]
 			: []),
 		...uncovered.map(uncoveredText),
 	];

@@ -37,10 +37,11 @@ export const rewind = writeVerb({
 	example: "@-1 --mode conversation_only",
 	seen,
 	done: z.object({ result: rewindResult, paused: texts, files: filesRestored.exactOptional() }),
-	async look(runtime, { ref, mode, scope: width, files, theirs }) {
+	async look(runtime, { ref, mode, scope: width, files, theirs, allOrNothing }) {
 		const at = await parseRef(ref, runtime);
-		const preview = await runtime.previewRewind(at, mode, await scopeAt(at, width, runtime), files || theirs);
-		const along = await filesAlong(runtime, preview.target, preview.files ?? false, theirs);
+		const isAlong = files || theirs || allOrNothing;
+		const preview = await runtime.previewRewind(at, mode, await scopeAt(at, width, runtime), isAlong);
+		const along = await filesAlong(runtime, preview.target, preview.files ?? false, theirs, allOrNothing);
 		return { tip: preview.tip, preview, blastRadius: await blastRadius(runtime, preview), ...along };
 	},
 	shown,
@@ -55,7 +56,8 @@ export const rewind = writeVerb({
 	},
 	question: ({ preview }) => `rewind to #${preview.target}?`,
 	async act(runtime, { preview, files: seen }, actor) {
-		const { files, ...result } = await runtime.applyRewind(preview, actor, undefined, seen?.theirs);
+		const { theirs, allOrNothing } = seen ?? {};
+		const { files, ...result } = await runtime.applyRewind(preview, actor, undefined, theirs, allOrNothing);
 		return { result, paused: pausedPlans(runtime), ...(files && { files }) };
 	},
 	isDoneBy: (record, { preview: { target, mode } }, actor) =>

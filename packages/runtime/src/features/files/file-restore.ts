@@ -64,6 +64,9 @@ const LANES = 32;
 /** So many are read beside each other: each may be large. */
 const READS = 8;
 
+/** So many that stay are named in an error. */
+const NAMED = 5;
+
 /** One file that goes back. `from`: what it holds now; absent: another try of a write that a crash has cut. */
 interface Row extends FileChanged {
 	/** Where that was begun. */
@@ -92,10 +95,26 @@ export class FileRestore {
 	 * @param takes are files that somebody else has changed since to be taken too?
 	 * @throws RuntimeError `RUNTIME_FILES`; TimetravelError `TIMETRAVEL_OUT_OF_RANGE`, `TIMETRAVEL_PRUNED`
 	 */
-	async preview(to: Seq, takes = false): Promise<FilesPreview> {
+	preview(to: Seq, takes = false): Promise<FilesPreview> {
+		return this.#preview(to, () => takes);
+	}
+
+	/** @throws RuntimeError `RUNTIME_FILES` where a restore to a moment would leave a file as it is, but for none that is taken */
+	async assertAll(to: Seq, taken: readonly Theirs[] = []): Promise<void> {
+		const { kept } = await this.#preview(to, isAmong(taken));
+		if (kept.length === 0) return;
+		const named = kept.slice(0, NAMED).map(({ path, why }) => `${path}: ${why}`);
+		const more = kept.length > NAMED ? `; and ${kept.length - NAMED} more` : "";
+		throw refused(
+			`all files were to go back or none, and ${kept.length} cannot; nothing was written (${named.join("; ")}${more}). Put right what is said of them, take those that somebody else has changed, or let the others go back without them`,
+			{ kept },
+		);
+	}
+
+	async #preview(to: Seq, takes: (theirs: Theirs) => boolean): Promise<FilesPreview> {
 		this.#door();
 		const { uncovered, files } = await this.#history.since(to);
-		const { rows, kept } = await this.#rows(files, () => takes, undefined);
+		const { rows, kept } = await this.#rows(files, takes, undefined);
 		const theirs = rows.flatMap(({ path, from, isTheirs }) => (isTheirs ? [{ path, version: from ?? null }] : []));
 		return { to, changes: rows.map(({ path, change }) => ({ path, change })), kept, theirs, uncovered };
 	}
@@ -296,4 +315,5 @@ function alongIn(data: { readonly along?: Moved["along"] } | undefined): z.infer
 const changed = (path: string): RuntimeError =>
 	refused(`${path} has changed meanwhile, by somebody else: it stays as it is`);
 
-const refused = (why: string): RuntimeError => new RuntimeError("RUNTIME_FILES", why);
+const refused = (why: string, detail: { readonly kept?: readonly KeptFile[] } = {}): RuntimeError =>
+	new RuntimeError("RUNTIME_FILES", why, detail);
