@@ -185,9 +185,9 @@ export class FileRestore {
 			await putAll(rows.filter(({ change }) => change !== "removed"));
 			await session.log.append(laneClosed({ lane: restoreLane(seq) }), session.scope).durable;
 		}
-		changes.sort((a, b) => (a.path < b.path ? -1 : 1));
 		const named = new Set(failed.map(({ path }) => path));
 		kept = [...kept.filter(({ path }) => !named.has(path)), ...failed];
+		for (const files of [changes, kept]) files.sort((a, b) => (a.path < b.path ? -1 : 1));
 		this.#done = { seq, restored: { to, changes, kept } };
 	}
 
