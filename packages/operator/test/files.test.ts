@@ -235,6 +235,15 @@ describe("files that go along", () => {
 		await moves("checkout", { ref, files: true });
 		await moves("undo", {});
 		expect(await held()).toEqual(before);
+		// All of them, or none.
+		await put("b.md", "theirs again\n");
+		const now = await held();
+		for (const name of ["rewind", "checkout"])
+			await expect(moves(name, { ref, allOrNothing: true })).rejects.toThrow("1 cannot; nothing was written (b.md: ");
+		expect(await held()).toEqual(now);
+		await moves("checkout", { ref, allOrNothing: true, theirs: true });
+		expect(await held()).toEqual({ "a.md": "one\n", "b.md": "one\n", "c.md": "one\n" });
+		await moves("undo", {});
 		await expect(moves("rewind", { ref: "@", files: true, scope: "session" })).rejects.toThrow(
 			"files belong to no session",
 		);

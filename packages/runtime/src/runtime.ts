@@ -281,9 +281,11 @@ export interface FilesAlong {
 	readonly files?: boolean;
 	/** Those that somebody else has changed since, to be taken all the same, as `previewFiles` has shown them. */
 	readonly theirs?: readonly Theirs[];
+	/** Where `previewFiles` would keep any file as it is, nothing is moved. Default: it stays, and is named. */
+	readonly allOrNothing?: boolean;
 }
 
-export type StepConfirmed = Omit<StepOptions, "actor" | "along"> & Pick<FilesAlong, "theirs">;
+export type StepConfirmed = Omit<StepOptions, "actor" | "along"> & Omit<FilesAlong, "files">;
 
 /** What became of files, where a move has taken any along. */
 export interface WithFiles {
@@ -854,6 +856,7 @@ export class Runtime implements AsyncDisposable {
 	 * default the session of the preview, else the main session.
 	 *
 	 * @param theirs files that somebody else has changed since, to be taken along all the same: `theirs` of `previewFiles`
+	 * @param allOrNothing as in {@link FilesAlong}
 	 * @throws RuntimeError `RUNTIME_UNKNOWN_SESSION`, `RUNTIME_FILES`; and as `applyRewind` of `@reyn/rewind-modes` does. Nothing is written then
 	 */
 	async applyRewind(
@@ -861,6 +864,7 @@ export class Runtime implements AsyncDisposable {
 		actor: string,
 		scope?: SessionScope,
 		theirs?: readonly Theirs[],
+		allOrNothing = false,
 	): Promise<RewindResult & WithFiles> {
 		this.#kernel.assertOpen();
 		if (preview?.files) this.#assertWhole(preview.scope);
@@ -868,7 +872,7 @@ export class Runtime implements AsyncDisposable {
 		const own = this.#kernel.sessions.at(sessionOf(preview?.scope ?? {}));
 		const session = scope ? this.#kernel.sessions.at(scope) : own;
 		const log = { append: (draft: Draft, at: Scope) => session.log.append(draft, at) };
-		const along = async () => this.#restore.along(theirs);
+		const along = () => this.#along(async () => preview.target, { theirs, allOrNothing });
 		const result = await this.#kernel.move(() =>
 			applyRewind(this.timeline, this.facets, preview, { actor, log, session: session.scope, along }),
 		);
@@ -884,10 +888,11 @@ export class Runtime implements AsyncDisposable {
 		seq: Seq,
 		actor: string,
 		scope: Scope = {},
-		{ expect, files = false, theirs }: Confirmed & FilesAlong = {},
+		{ expect, files = false, ...taken }: Confirmed & FilesAlong = {},
 	): Promise<Checkout & WithFiles> {
 		if (files) this.#assertWhole(scope);
-		const along = files && { along: async () => this.#restore.along(theirs) };
+		const to = async () => (await this.timeline.preview(seq, { scope })).target;
+		const along = files && { along: () => this.#along(to, taken) };
 		const how = { actor, scope, ...(expect === undefined ? {} : { expect }), ...(along || {}) };
 		const result = await this.#kernel.move(async () => {
 			await this.timeline.assertKnown(scope);
@@ -917,12 +922,22 @@ export class Runtime implements AsyncDisposable {
 		return this.#step("redo", actor, confirmed);
 	}
 
-	async #step(verb: "undo" | "redo", actor: string, { theirs, ...confirmed }: StepConfirmed) {
+	async #step(verb: "undo" | "redo", actor: string, { theirs, allOrNothing, ...confirmed }: StepConfirmed) {
 		const along = async (of: Seq) => {
 			const files = await this.#restore.alongWith(of);
-			return files && this.#restore.along(theirs, files.only);
+			return files && this.#along(async () => of - 1, { theirs, allOrNothing }, files.only);
 		};
 		return this.#withFiles(await this.#kernel.move(() => this.timeline[verb]({ ...confirmed, actor, along })));
+	}
+
+	/** What stands in the reset of a move to a seq that takes files along. @throws RuntimeError `RUNTIME_FILES` */
+	async #along(
+		to: () => Promise<Seq>,
+		{ theirs, allOrNothing }: { readonly [Part in "theirs" | "allOrNothing"]?: FilesAlong[Part] | undefined },
+		only?: readonly string[],
+	) {
+		if (allOrNothing) await this.#restore.assertAll(await to(), theirs, only);
+		return this.#restore.along(theirs, only);
 	}
 
 	/** Files belong to no session: of a part of history they cannot go back. */

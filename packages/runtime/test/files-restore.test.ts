@@ -297,6 +297,61 @@ test("go along with a checkout of a branch that was left, and are refused with a
 	await blind.close();
 });
 
+/** Damages what was kept of a file. */
+async function damage(text: string, now: Uint8Array | undefined): Promise<void> {
+	const images = storeAt(project.state).blobs("images");
+	for (const name of await images.list("")) {
+		if (Buffer.from((await images.get(name)) ?? "").toString() !== text) continue;
+		if (now) await images.put(name, now);
+		else await images.delete(name);
+	}
+}
+
+test("of which what they held is missing, or has changed, stay, and are named; the others go back", async () => {
+	const { runtime } = await openIt();
+	const { target, then, now } = await worked(runtime);
+	await damage("two\n", undefined);
+	const [kept] = (await runtime.previewFiles(target)).kept;
+	expect(kept).toEqual({
+		path: "a.txt",
+		why: expect.stringMatching(/^its image [0-9a-f]{64} is missing, or has changed$/),
+	});
+	const done = await runtime.checkout(target, "me", {}, { files: true });
+	expect(done.files?.kept).toEqual([kept]);
+	expect(await tree()).toEqual({ ...then, "a.txt": now["a.txt"] });
+	// What stays is as it was also after the way back.
+	await runtime.undo("me");
+	expect(await tree()).toEqual(now);
+	await damage("b\n", Buffer.from("B\n"));
+	const again = await runtime.checkout(target, "me", {}, { files: true });
+	expect(again.files?.kept.map(({ path }) => path)).toEqual(["a.txt", "b.txt"]);
+	await runtime.close();
+});
+
+test("go back all or none, if that is asked for: a refusal names those that cannot, and nothing is written", async () => {
+	const { runtime } = await openIt();
+	const { target, then, now } = await worked(runtime);
+	await writeFile(at("a.txt"), "mine\n");
+	const before = await tree();
+	const { tip } = runtime.wal;
+	const all = { files: true, allOrNothing: true };
+	const refusal = { code: "RUNTIME_FILES", message: expect.stringMatching(/1 cannot.*a\.txt: somebody else/) };
+	await expect(runtime.checkout(target, "me", {}, all)).rejects.toMatchObject(refusal);
+	const preview = await runtime.previewRewind(target, "both", {}, true);
+	await expect(runtime.applyRewind(preview, "me", mainSession, [], true)).rejects.toMatchObject(refusal);
+	expect([runtime.wal.tip, await tree()]).toEqual([tip, before]);
+	const { theirs } = await runtime.previewFiles(target, true);
+	expect((await runtime.checkout(target, "me", {}, { ...all, theirs })).files?.kept).toEqual([]);
+	expect(await tree()).toEqual(then);
+	await writeFile(at("src/new.txt"), "mine too\n");
+	await expect(runtime.undo("me", { allOrNothing: true })).rejects.toMatchObject({ code: "RUNTIME_FILES" });
+	await rm(at("src/new.txt"));
+	await runtime.undo("me", { allOrNothing: true });
+	expect(await tree()).toEqual(before);
+	expect(now["a.txt"]).not.toBe(before["a.txt"]);
+	await runtime.close();
+});
+
 test("that cannot be changed stay, and are named; the others go on", async () => {
 	const files = createWorkFiles(project.cwd);
 	const refusing: WorkFiles = {

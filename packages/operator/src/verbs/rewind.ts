@@ -41,12 +41,13 @@ export const rewind = writeVerb({
 	example: "@-1 --mode conversation_only",
 	seen,
 	done: z.object({ result: rewindResult, paused: pausedShape, files: filesRestored.exactOptional() }),
-	async look(runtime, { ref, mode, scope: width, files, theirs }) {
+	async look(runtime, { ref, mode, scope: width, files, theirs, allOrNothing }) {
 		const at = await parseRef(ref, runtime);
 		const scope = await scopeAt(at, width, runtime);
-		const preview = await runtime.previewRewind(at, mode, scope, files || theirs);
+		const preview = await runtime.previewRewind(at, mode, scope, files || theirs || allOrNothing);
 		const isMove = scope.agent === undefined && meaningOf(mode).drops.length > 0;
-		const along = isMove ? await filesAlong(runtime, preview.target, preview.files ?? false, theirs) : {};
+		const isAlong = preview.files ?? false;
+		const along = isMove ? await filesAlong(runtime, preview.target, isAlong, theirs, allOrNothing) : {};
 		return { tip: preview.tip, preview, blastRadius: await blastRadius(runtime, preview), ...along };
 	},
 	sides: ({ blastRadius, files }) => sidesOf(blastRadius, files),
@@ -62,7 +63,8 @@ export const rewind = writeVerb({
 	},
 	question: ({ preview }) => `rewind to #${preview.target}?`,
 	async act(runtime, { preview, files: seen }, actor) {
-		const { files, ...result } = await runtime.applyRewind(preview, actor, undefined, seen?.theirs);
+		const { theirs, allOrNothing } = seen ?? {};
+		const { files, ...result } = await runtime.applyRewind(preview, actor, undefined, theirs, allOrNothing);
 		return { result, paused: pausedWork(runtime), ...(files && { files }) };
 	},
 	isDoneBy: (record, { preview: { target, mode } }, actor) =>

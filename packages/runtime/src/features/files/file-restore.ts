@@ -71,6 +71,9 @@ const LANES = 32;
 /** So many are read beside each other: each may be large. */
 const READS = 8;
 
+/** So many that stay are named in an error. */
+const NAMED = 5;
+
 /** One file that goes back. `from`: what it holds now; absent: another try of a write that a crash has cut. */
 interface Row extends FileChanged {
 	/** Where that was begun. */
@@ -100,10 +103,26 @@ export class FileRestore {
 	 * @param only these paths alone; absent: all
 	 * @throws RuntimeError `RUNTIME_FILES`; TimetravelError `TIMETRAVEL_OUT_OF_RANGE`, `TIMETRAVEL_PRUNED`
 	 */
-	async preview(to: Seq, takes = false, only?: readonly string[]): Promise<FilesPreview> {
+	preview(to: Seq, takes = false, only?: readonly string[]): Promise<FilesPreview> {
+		return this.#preview(to, () => takes, only);
+	}
+
+	/** @throws RuntimeError `RUNTIME_FILES` where a restore to a moment would leave a file as it is, but for none that is taken */
+	async assertAll(to: Seq, taken: readonly Theirs[] = [], only?: readonly string[]): Promise<void> {
+		const { kept } = await this.#preview(to, isAmong(taken), only);
+		if (kept.length === 0) return;
+		const named = kept.slice(0, NAMED).map(({ path, why }) => `${path}: ${why}`);
+		const more = kept.length > NAMED ? `; and ${kept.length - NAMED} more` : "";
+		throw refused(
+			`all files were to go back or none, and ${kept.length} cannot; nothing was written (${named.join("; ")}${more}). Put right what is said of them, take those that somebody else has changed, or let the others go back without them`,
+			{ kept },
+		);
+	}
+
+	async #preview(to: Seq, takes: (theirs: Theirs) => boolean, only?: readonly string[]): Promise<FilesPreview> {
 		this.#door();
 		const { uncovered, files } = await this.#history.since(to);
-		const { rows, kept } = await this.#rows(among(files, only), () => takes, undefined);
+		const { rows, kept } = await this.#rows(among(files, only), takes, undefined);
 		const theirs = rows.flatMap(({ path, from, isTheirs }) => (isTheirs ? [{ path, version: from ?? null }] : []));
 		return {
 			to,
@@ -181,9 +200,9 @@ export class FileRestore {
 			await putAll(rows.filter(({ change }) => change !== "removed"));
 			await session.log.append(laneClosed({ lane: restoreLane(seq) }), session.scope).durable;
 		}
-		changes.sort((a, b) => (a.path < b.path ? -1 : 1));
 		const named = new Set(failed.map(({ path }) => path));
 		kept = [...kept.filter(({ path }) => !named.has(path)), ...failed];
+		for (const files of [changes, kept]) files.sort((a, b) => (a.path < b.path ? -1 : 1));
 		this.#done = { seq, restored: { to, changes, kept } };
 	}
 
@@ -320,4 +339,5 @@ function alongIn(data: { readonly along?: Moved["along"] } | undefined): z.infer
 const changed = (path: string): RuntimeError =>
 	refused(`${path} has changed meanwhile, by somebody else: it stays as it is`);
 
-const refused = (why: string): RuntimeError => new RuntimeError("RUNTIME_FILES", why);
+const refused = (why: string, detail: { readonly kept?: readonly KeptFile[] } = {}): RuntimeError =>
+	new RuntimeError("RUNTIME_FILES", why, detail);
