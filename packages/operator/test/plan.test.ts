@@ -324,16 +324,16 @@ test("one that was given up says so and why, and its steps can be looked at", as
 test("a pause is the newest move: an undo names it, and the plan runs on", async () => {
 	await told("label", { ref: "@", name: "here" });
 	await told("plan pause", { id: plan });
-	expect(await linesOf("undo", {}, true)).toMatch(new RegExp(`^undo the pause of plan ${plan} \\(#\\d+, .*\\)\n`));
+	expect(await linesOf("undo", {}, true)).toMatch(new RegExp(`^undo the pause of plan ${plan} by a person \\(#\\d+, .*\\)\n`));
 	expect(await linesOf("undo", {}, true)).not.toContain("is no move");
 	await told("undo");
 	expect(await linesOf("plan list")).toMatch(/^p\d+ {2}running /);
-	expect(await linesOf("redo", {}, true)).toContain(`redo the undo by user of the pause of plan ${plan} (#`);
+	expect(await linesOf("redo", {}, true)).toContain(`redo the undo by user of the pause of plan ${plan} by a person (#`);
 	await told("redo");
 	says = { b: () => "B is blue", c: () => "they differ" };
 	await begun("plan resume", { id: plan });
 	await idle();
-	expect(await linesOf("undo", {}, true)).toContain(`undo the resume of plan ${plan} (#`);
+	expect(await linesOf("undo", {}, true)).toContain(`undo the resume of plan ${plan} by a person (#`);
 });
 
 test("a pause at a limit is taken back by going on: an undo says so", async () => {

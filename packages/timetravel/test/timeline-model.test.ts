@@ -394,7 +394,7 @@ class World {
 		const { wal } = this.#house;
 		const asked = this.#seqFor(to);
 		await this.#note();
-		const target = this.#snapped(asked);
+		const target = drop?.length === 0 ? asked : this.#snapped(asked);
 		const before = [...this.#log];
 		const options = { scope, ...(drop && { drop }) };
 		this.#killed = killed;
@@ -630,7 +630,9 @@ class World {
 		for (const entry of this.#log)
 			if (entry.seq >= this.#retainedFrom && classes.some((each) => isOf(entry, each)))
 				expect(timeline.lineage.isActive(entry), `seq ${entry.seq}`).toBe(isActive(entry));
-		expect(timeline.branches()).toEqual(branchTree(resetsOf(this.#log), wal.tip));
+		// A move that covers nothing begins no branch.
+		const moves = resetsOf(this.#log).filter(({ drop }) => drop?.length !== 0);
+		expect(timeline.branches()).toEqual(branchTree(moves, wal.tip));
 		const checkpoints = timeline.checkpoints().map(({ seq }) => seq);
 		expect(checkpoints).toEqual(
 			this.#log.filter(({ kind, seq }) => kind === "checkpoint" && this.#isReachable(seq)).map(({ seq }) => seq),
