@@ -94,7 +94,7 @@ async function begun(name: string, raw: Readonly<Record<string, unknown>>): Prom
 	const verb = verbOf(name);
 	if (verb.access !== "work") throw new Error(name);
 	const given = givenFor(verb, raw);
-	await verb.check?.(runtime, given);
+	await verb.check?.(runtime, given, say);
 	const begun = await verb.begin(runtime, given);
 	documentSchema(verb).parse(JSON.parse(JSON.stringify(begun)));
 	return verb.lines(begun, say).join("\n");
@@ -324,11 +324,15 @@ test("one that was given up says so and why, and its steps can be looked at", as
 test("a pause is the newest move: an undo names it, and the plan runs on", async () => {
 	await told("label", { ref: "@", name: "here" });
 	await told("plan pause", { id: plan });
-	expect(await linesOf("undo", {}, true)).toMatch(new RegExp(`^undo the pause of plan ${plan} by a person \\(#\\d+, .*\\)\n`));
+	expect(await linesOf("undo", {}, true)).toMatch(
+		new RegExp(`^undo the pause of plan ${plan} by a person \\(#\\d+, .*\\)\n`),
+	);
 	expect(await linesOf("undo", {}, true)).not.toContain("is no move");
 	await told("undo");
 	expect(await linesOf("plan list")).toMatch(/^p\d+ {2}running /);
-	expect(await linesOf("redo", {}, true)).toContain(`redo the undo by user of the pause of plan ${plan} by a person (#`);
+	expect(await linesOf("redo", {}, true)).toContain(
+		`redo the undo by user of the pause of plan ${plan} by a person (#`,
+	);
 	await told("redo");
 	says = { b: () => "B is blue", c: () => "they differ" };
 	await begun("plan resume", { id: plan });

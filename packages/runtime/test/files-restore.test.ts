@@ -81,12 +81,15 @@ test("of several moves are as before the oldest of them, taken back in one go, a
 	const after = await tree();
 	const { past } = await runtime.timeline.moves();
 	expect(past.length).toBeGreaterThan(3);
-	const { all } = await runtime.undo("me", { of: past.at(-1)?.seq ?? 0, to: past[0]?.seq ?? 0 });
+	const { all, files } = await runtime.undo("me", { of: past.at(-1)?.seq ?? 0, to: past[0]?.seq ?? 0 });
 	expect([all?.length, await tree()]).toEqual([past.length, now]);
+	// What is told of files is of all these moves, not of the last one alone.
+	expect(files?.changes.map(({ path }) => path)).toEqual(["a.txt", "b.txt", "src/new.txt"]);
 	const { future } = await runtime.timeline.moves();
 	expect(future).toHaveLength(past.length);
-	await runtime.redo("me", { to: future[0]?.seq ?? 0 });
+	const again = await runtime.redo("me", { to: future[0]?.seq ?? 0 });
 	expect(await tree()).toEqual(after);
+	expect(again.files?.changes.map(({ path }) => path)).toEqual(["a.txt", "b.txt", "src/new.txt"]);
 	await runtime.close();
 });
 
