@@ -93,6 +93,56 @@ test("of several moves are as before the oldest of them, taken back in one go, a
 	await runtime.close();
 });
 
+filesTest("it copies a state between two writes")(
+	"of several moves: wherever the process died while they were taken back, the rest can be, and all of it made again",
+	async () => {
+		const files = createWorkFiles(project.cwd);
+		const left: { readonly state: string; readonly cwd: string }[] = [];
+		let isWatched = false;
+		const died = async (): Promise<void> => {
+			const name = join(project.root, `died-${left.length}`);
+			if (!isWatched) return;
+			await cp(project.state, `${name}-state`, { recursive: true });
+			await cp(project.cwd, `${name}-files`, { recursive: true });
+			left.push({ state: `${name}-state`, cwd: `${name}-files` });
+		};
+		const watched: WorkFiles = {
+			...files,
+			async put(...args) {
+				await died();
+				await files.put(...args);
+				await died();
+			},
+		};
+		const { runtime } = await openIt({ files: watched });
+		await turn(runtime, edit("one", "two"));
+		const target = runtime.wal.tip;
+		await turn(runtime, edit("two", "three"));
+		const before = await tree();
+		await runtime.checkout(target, "me", {}, { files: true });
+		await runtime.timeline.label(target, "here");
+		await runtime.adoptFile("a.txt", 0, "me");
+		const after = await tree();
+		const { past } = await runtime.timeline.moves();
+		isWatched = true;
+		await runtime.undo("me", { to: past[0]?.seq ?? 0 });
+		isWatched = false;
+		await runtime.close();
+		expect(left).toHaveLength(4);
+		for (const { state, cwd } of left) {
+			const next = await openIt({ files: createWorkFiles(cwd) }, state);
+			const [oldest] = (await next.runtime.timeline.moves()).past;
+			if (oldest) await next.runtime.undo("me", { to: oldest.seq });
+			expect(await tree(cwd), state).toEqual(before);
+			const { future } = await next.runtime.timeline.moves();
+			expect(future).toHaveLength(past.length);
+			await next.runtime.redo("me", { to: future[0]?.seq ?? 0 });
+			expect(await tree(cwd), state).toEqual(after);
+			await next.runtime.close();
+		}
+	},
+);
+
 test("come back with a rewind, go forward with its undo, and back again with redo", async () => {
 	const { runtime } = await openIt();
 	const { target, then, now } = await worked(runtime);
