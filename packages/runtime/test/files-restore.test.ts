@@ -350,6 +350,27 @@ test("go along with a checkout of a branch that was left, and are refused with a
 	await blind.close();
 });
 
+test("go back to a moment that there is, by the plan that was seen; else nothing is written", async () => {
+	const { runtime } = await openIt();
+	const { target, now } = await worked(runtime);
+	const { tip } = runtime.wal;
+	for (const seq of [tip + 1, -1, 1.5]) {
+		const refusal = { code: "TIMETRAVEL_OUT_OF_RANGE" };
+		await expect(runtime.previewFiles(seq)).rejects.toMatchObject(refusal);
+		await expect(runtime.checkout(seq, "me", {}, { files: true })).rejects.toMatchObject(refusal);
+	}
+	const preview = await runtime.previewRewind(target, "both", {}, true);
+	for (const changed of [{ target: target - 1 }, { mode: "code_only" as const }])
+		await expect(runtime.applyRewind({ ...preview, ...changed }, "me")).rejects.toMatchObject({
+			code: expect.stringMatching(/^REWIND_(STALE|NOT_PREVIEWED)$/),
+		});
+	expect([runtime.wal.tip, await tree()]).toEqual([tip, now]);
+	await turn(runtime, write("more.txt", "more\n"));
+	await expect(runtime.applyRewind(preview, "me")).rejects.toMatchObject({ code: "REWIND_STALE" });
+	expect(await tree()).toEqual({ ...now, "more.txt": "644 more\n" });
+	await runtime.close();
+});
+
 /** Damages what was kept of a file. */
 async function damage(text: string, now: Uint8Array | undefined): Promise<void> {
 	const images = storeAt(project.state).blobs("images");
