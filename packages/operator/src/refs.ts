@@ -22,6 +22,29 @@ export async function scopeAt(seq: Seq, width: ScopeWidth, { timeline }: Runtime
 	return session === undefined ? mainSession : { agent, session };
 }
 
+/**
+ * The scope of one plan, skill run or script run: its own records and no others.
+ *
+ * @throws OperatorError `OPERATOR_NOT_FOUND`, naming those that there are
+ */
+export function scopeOfRun(run: string, runtime: Runtime): Scope {
+	const scopes = runtime
+		.sessions()
+		.flatMap((session) => runtime.features.flatMap(({ pieces }) => pieces?.(runtime.view(session)) ?? []))
+		.map(({ work }) => work.scope);
+	const found = scopes.find((scope) => scope.run === run);
+	if (found) return found;
+	const known = scopes.flatMap((scope) => scope.run ?? []);
+	const turn = /^(turn[ /]?|#)?\d+$/.test(run)
+		? ". A turn has no history of its own: go back with its session, --scope session"
+		: "";
+	throw new OperatorError(
+		"OPERATOR_NOT_FOUND",
+		`there is no plan, skill run or script run ${run} on this line; there are ${known.join(", ") || "none"}${turn}`,
+		{ run, known },
+	);
+}
+
 /** The seq of a moment. A plain number is not checked. @throws OperatorError `OPERATOR_BAD_REF`, `OPERATOR_UNKNOWN_REF` */
 export async function parseRef(text: string, { timeline, wal }: Runtime): Promise<Seq> {
 	if (/^\d+$/.test(text)) return Number(text);

@@ -70,6 +70,8 @@ export interface BlastRadius {
 /** Work that runs again from the target, and what its calls beyond the target have cost, which is paid again. Absent: unknown. */
 export interface WorkAgain extends Pick<Unfinished, "plans" | "runs" | "others"> {
 	readonly paid?: PaidFor;
+	/** What its finished steps up to the target have cost: they are recalled, and not paid again. Absent: unknown. */
+	readonly free?: { readonly calls: number; readonly tokens: number };
 }
 
 /** What calls have cost, in and out. */
@@ -244,7 +246,7 @@ function unfinishedOf(
 		const idsOf = (wanted: string) => pieces.filter(({ kind }) => kind === wanted).map(({ id }) => id);
 		const paid = price(pieces.flatMap(({ work: { scope } }) => scope.run ?? []));
 		return {
-			...{ plans: idsOf(PLAN), runs: idsOf(SKILL), ...(paid && { paid }) },
+			...{ plans: idsOf(PLAN), runs: idsOf(SKILL), ...(paid && { paid }), ...freeOf(pieces) },
 			...others(pieces.filter(isOther).map(({ work }) => work.name)),
 		};
 	};
@@ -268,6 +270,13 @@ function unfinishedOf(
 		relaunches: again("running"),
 		pauses: again("waiting"),
 	};
+}
+
+function freeOf(pieces: readonly Piece[]): Pick<WorkAgain, "free"> {
+	const spent = pieces.map((piece) => piece.spent);
+	if (spent.length === 0 || spent.includes(undefined)) return {};
+	const sum = (what: "calls" | "tokens"): number => spent.reduce((all, each) => all + (each?.[what] ?? 0), 0);
+	return { free: { calls: sum("calls"), tokens: sum("tokens") } };
 }
 
 /** The field `others`, left out when it is empty. */

@@ -4,6 +4,7 @@ import { meaningOf } from "@reyn/rewind-modes/internal";
 import { blastRadius, type RewindMode, rewindModes } from "@reyn/runtime";
 import { reset } from "@reyn/timetravel";
 import { z } from "zod";
+import { OperatorError } from "../errors.ts";
 import {
 	filesAlong,
 	filesAlongLines,
@@ -18,8 +19,8 @@ import { counted, radiusLines } from "../lines/blast-radius.ts";
 import { pausedLines, pausedPlans } from "../lines/paused.ts";
 import { scopeText } from "../lines/scope.ts";
 import { sidesOf } from "../lines/sides.ts";
-import { choice } from "../param.ts";
-import { parseRef, scopeAt } from "../refs.ts";
+import { choice, option } from "../param.ts";
+import { parseRef, scopeAt, scopeOfRun } from "../refs.ts";
 import { blastRadiusShape, rewindPreview, rewindResult, seq, texts } from "../shapes.ts";
 import { writeVerb } from "../verb.ts";
 import { ref, scopeWidth } from "./ref.ts";
@@ -36,14 +37,21 @@ export const rewind = writeVerb({
 		ref,
 		mode: choice<RewindMode>("mode", "what goes back", rewindModes, "both"),
 		scope: scopeWidth,
+		run: option(
+			"id",
+			"one plan, skill run or script run alone: its steps up to the ref are recalled, the rest runs again",
+			z.string().min(1).optional(),
+		),
 		...filesParams,
 	},
 	example: "@-1 --mode conversation_only",
 	seen,
 	done: z.object({ result: rewindResult, paused: texts, files: filesRestored.exactOptional() }),
-	async look(runtime, { ref, mode, scope: width, files, theirs }) {
+	async look(runtime, { ref, mode, scope: width, run, files, theirs }) {
 		const at = await parseRef(ref, runtime);
-		const scope = await scopeAt(at, width, runtime);
+		if (run !== undefined && width !== "process")
+			throw new OperatorError("OPERATOR_ARGS", "rewind: give --run or --scope, not both: a run is the narrowest scope");
+		const scope = run === undefined ? await scopeAt(at, width, runtime) : scopeOfRun(run, runtime);
 		const preview = await runtime.previewRewind(at, mode, scope, files || theirs);
 		const isMove = scope.agent === undefined && meaningOf(mode).drops.length > 0;
 		const along = isMove ? await filesAlong(runtime, preview.target, preview.files ?? false, theirs) : {};
