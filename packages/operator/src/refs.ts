@@ -22,12 +22,33 @@ export async function scopeAt(seq: Seq, width: ScopeWidth, { timeline }: Runtime
 	return session === undefined ? mainSession : { agent, session };
 }
 
+/** One piece of work that goes back alone: its scope, and the turn that it is. */
+export interface OneRun {
+	readonly scope: Scope;
+	/** A turn has no scope of its own, so what its session has done since goes back with it. */
+	readonly turn?: Seq;
+}
+
+/**
+ * The turn of a seq, or else a plan, skill run or script run. @throws as `scopeOfRun`
+ */
+export function runOf(run: string, runtime: Runtime): OneRun {
+	const seq = /^\d+$/.test(run) ? Number(run) : 0;
+	const session = runtime.sessions().find((each) =>
+		runtime
+			.conversation(each)
+			.items.toArray()
+			.some((item) => item.type === "prompt" && item.seq === seq),
+	);
+	return session ? { scope: session, turn: seq } : { scope: scopeOfRun(run, runtime) };
+}
+
 /**
  * The scope of one plan, skill run or script run: its own records and no others.
  *
  * @throws OperatorError `OPERATOR_NOT_FOUND`, naming those that there are
  */
-export function scopeOfRun(run: string, runtime: Runtime): Scope {
+function scopeOfRun(run: string, runtime: Runtime): Scope {
 	const scopes = runtime
 		.sessions()
 		.flatMap((session) => runtime.features.flatMap(({ pieces }) => pieces?.(runtime.view(session)) ?? []))
@@ -35,12 +56,9 @@ export function scopeOfRun(run: string, runtime: Runtime): Scope {
 	const found = scopes.find((scope) => scope.run === run);
 	if (found) return found;
 	const known = scopes.flatMap((scope) => scope.run ?? []);
-	const turn = /^(turn[ /]?|#)?\d+$/.test(run)
-		? ". A turn has no history of its own: go back with its session, --scope session"
-		: "";
 	throw new OperatorError(
 		"OPERATOR_NOT_FOUND",
-		`there is no plan, skill run or script run ${run} on this line; there are ${known.join(", ") || "none"}${turn}`,
+		`there is no turn, plan, skill run or script run ${run} on this line; beside the turns, which are named by their seqs, there are ${known.join(", ") || "none"}`,
 		{ run, known },
 	);
 }

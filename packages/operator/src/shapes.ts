@@ -61,6 +61,7 @@ const extent = z.object({
 
 /** What its calls beyond the target have cost, which is paid again. Absent: unknown. */
 const again = z.object({
+	turns: list(seq).exactOptional(),
 	plans: texts,
 	runs: texts,
 	others: texts.exactOptional(),

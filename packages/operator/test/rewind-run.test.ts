@@ -1,4 +1,4 @@
-/** `rewind --run`: one plan goes back alone; what it had finished up to there is recalled, and the rest costs what the preview said. */
+/** `rewind --run`: one plan goes back alone, or a turn to a seq in it; what it had finished up to there is recalled, and the rest costs what the preview said. */
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { documentSchema } from "../src/index.ts";
 import { asJson } from "../src/text.ts";
@@ -26,6 +26,12 @@ interface Seen {
 	};
 }
 
+interface Again {
+	readonly blastRadius: {
+		readonly relaunches: { readonly turns?: readonly number[]; readonly paid: { calls: number; tokens: number } };
+	};
+}
+
 test("what it pays again was said before, and the conversation stays", async () => {
 	const { runtime } = house;
 	const { document, lines } = await house.do("rewind", { ref, run: plan }, { dryRun: true });
@@ -45,11 +51,49 @@ test("what it pays again was said before, and the conversation stays", async () 
 	});
 });
 
-test.each([
-	["p999", /there is no plan, skill run or script run p999 on this line; there are p\d+$/],
-	["7", /there are p\d+\. A turn has no history of its own: go back with its session, --scope session$/],
-])("a run that is none is refused, and those that there are are named: %s", async (run, says) => {
-	await expect(house.do("rewind", { ref, run })).rejects.toThrow(says);
+test("a turn goes on from a seq in it: what it had done by then is recalled, the rest costs what was said", async () => {
+	const { runtime } = house;
+	await runtime.prompt("what does a fox do by day?");
+	await runtime.idle();
+	const turns = runtime
+		.conversation()
+		.items.toArray()
+		.filter(({ type }) => type === "prompt");
+	const turn = turns.at(-1)?.seq ?? 0;
+	const said = () =>
+		runtime
+			.conversation()
+			.items.toArray()
+			.filter(({ type }) => type === "reply")
+			.at(-1);
+	const before = said();
+	let met = 0;
+	for (const at of [turn, turn + 2, turn + 4]) {
+		const { paid } = runtime.meter;
+		const { document, lines } = await house.do("rewind", { ref: String(at), run: String(turn) });
+		documentSchema(verbOf("rewind")).parse(JSON.parse(asJson(document)));
+		const { relaunches } = (document as Again).blastRadius;
+		expect(relaunches.turns).toEqual([turn]);
+		expect(lines.join("\n")).toContain(`turn #${turn} goes on from there`);
+		await runtime.idle();
+		expect(runtime.meter.paid.calls - paid.calls).toBe(relaunches.paid.calls);
+		expect(runtime.meter.paid.tokens - paid.tokens).toBe(relaunches.paid.tokens);
+		expect(said()).toMatchObject({ text: (before as { text: string }).text, turn });
+		met = Math.max(met, relaunches.paid.calls);
+		await runtime.undo("test");
+		await runtime.idle();
+	}
+	expect(met).toBeGreaterThan(1);
+	await expect(house.do("rewind", { ref: "@", run: String(turn) })).rejects.toThrow(`turn #${turn} is not under way`);
+	await expect(house.do("rewind", { ref: String(turn), run: String(turn), mode: "code_only" })).rejects.toThrow(
+		"leave --mode out",
+	);
+});
+
+test("a run that is none is refused, and those that there are are named", async () => {
+	await expect(house.do("rewind", { ref, run: "p999" })).rejects.toThrow(
+		/there is no turn, plan, skill run or script run p999 on this line; .* there are p\d+$/,
+	);
 });
 
 test("with a scope beside it is refused", async () => {

@@ -48,7 +48,7 @@ import {
 	promptText,
 } from "./features/conversation/conversation.ts";
 import type { BackgroundMessage } from "./features/conversation/events.ts";
-import { undeliveredIn } from "./features/conversation/pieces.ts";
+import { TURN, undeliveredIn } from "./features/conversation/pieces.ts";
 import { INSTRUCTIONS } from "./features/conversation/turn.ts";
 import type { GivenFile, PromptOptions } from "./features/conversation/turns.ts";
 import type { FileHistory } from "./features/files/file-history.ts";
@@ -782,6 +782,8 @@ export class Runtime implements AsyncDisposable {
 	 * default the session of the preview, else the main session.
 	 *
 	 * @param theirs files that somebody else has changed since, to be taken along all the same: `theirs` of `previewFiles`
+	 * @param turn one that is open at the target, to go on from there: what it had done by then is recalled, the rest is done again.
+	 * Default: it is closed as interrupted
 	 * @throws RuntimeError `RUNTIME_UNKNOWN_SESSION`, `RUNTIME_FILES`; and as `applyRewind` of `@reyn/rewind-modes` does. Nothing is written then
 	 */
 	async applyRewind(
@@ -789,6 +791,7 @@ export class Runtime implements AsyncDisposable {
 		actor: string,
 		scope?: SessionScope,
 		theirs?: readonly Theirs[],
+		turn?: Seq,
 	): Promise<RewindResult & WithFiles> {
 		this.#kernel.assertOpen();
 		if (preview?.files) this.#assertWhole(preview.scope);
@@ -796,10 +799,12 @@ export class Runtime implements AsyncDisposable {
 		const own = this.#kernel.sessions.at(sessionOf(preview?.scope ?? {}));
 		const session = scope ? this.#kernel.sessions.at(scope) : own;
 		const log = { append: (draft: Draft, at: Scope) => session.log.append(draft, at) };
-		const along = async () => this.#restore.along(theirs);
-		const result = await this.#kernel.move(() =>
-			applyRewind(this.timeline, this.facets, preview, { actor, log, session: session.scope, along }),
-		);
+		const along = async () => ({
+			...(preview.files && this.#restore.along(theirs)),
+			...(turn !== undefined && { [TURN]: turn }),
+		});
+		const how = { actor, log, session: session.scope, ...((preview?.files || turn !== undefined) && { along }) };
+		const result = await this.#kernel.move(() => applyRewind(this.timeline, this.facets, preview, how));
 		return this.#withFiles(result);
 	}
 

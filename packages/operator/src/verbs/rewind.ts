@@ -20,7 +20,7 @@ import { pausedLines, pausedPlans } from "../lines/paused.ts";
 import { scopeText } from "../lines/scope.ts";
 import { sidesOf } from "../lines/sides.ts";
 import { choice, option } from "../param.ts";
-import { parseRef, scopeAt, scopeOfRun } from "../refs.ts";
+import { type OneRun, parseRef, runOf, scopeAt } from "../refs.ts";
 import { blastRadiusShape, rewindPreview, rewindResult, seq, texts } from "../shapes.ts";
 import { writeVerb } from "../verb.ts";
 import { ref, scopeWidth } from "./ref.ts";
@@ -28,6 +28,8 @@ import { ref, scopeWidth } from "./ref.ts";
 const seen = z.object({
 	...{ tip: seq, preview: rewindPreview, blastRadius: blastRadiusShape },
 	...{ files: filesPreview.exactOptional(), filesSince },
+	/** The turn that goes on from there. Absent: none was named. */
+	turn: seq.exactOptional(),
 });
 
 export const rewind = writeVerb({
@@ -39,7 +41,7 @@ export const rewind = writeVerb({
 		scope: scopeWidth,
 		run: option(
 			"id",
-			"one plan, skill run or script run alone: its steps up to the ref are recalled, the rest runs again",
+			"one plan, skill run or script run alone, or a turn (its seq) with what its session did since: its steps up to the ref are recalled, the rest runs again",
 			z.string().min(1).optional(),
 		),
 		...filesParams,
@@ -51,11 +53,24 @@ export const rewind = writeVerb({
 		const at = await parseRef(ref, runtime);
 		if (run !== undefined && width !== "process")
 			throw new OperatorError("OPERATOR_ARGS", "rewind: give --run or --scope, not both: a run is the narrowest scope");
-		const scope = run === undefined ? await scopeAt(at, width, runtime) : scopeOfRun(run, runtime);
+		const { scope, turn }: OneRun =
+			run === undefined ? { scope: await scopeAt(at, width, runtime) } : runOf(run, runtime);
+		if (turn !== undefined && mode !== "both" && mode !== "cancel")
+			throw new OperatorError(
+				"OPERATOR_ARGS",
+				"rewind: a turn goes on from what was said and done there: leave --mode out",
+			);
 		const preview = await runtime.previewRewind(at, mode, scope, files || theirs);
 		const isMove = scope.agent === undefined && meaningOf(mode).drops.length > 0;
 		const along = isMove ? await filesAlong(runtime, preview.target, preview.files ?? false, theirs) : {};
-		return { tip: preview.tip, preview, blastRadius: await blastRadius(runtime, preview), ...along };
+		const radius = await blastRadius(runtime, preview, turn);
+		if (turn !== undefined && mode === "both" && !radius.relaunches.turns?.includes(turn))
+			throw notWithin(turn, preview.target);
+		return {
+			...{ tip: preview.tip, preview, blastRadius: radius },
+			...(turn !== undefined && { turn }),
+			...along,
+		};
 	},
 	sides: ({ blastRadius, files }) => sidesOf(blastRadius, files),
 	shown,
@@ -69,22 +84,31 @@ export const rewind = writeVerb({
 		return { result: { kind, seq, target, ...(affected && { affected }), ...(dropped && { dropped }) } };
 	},
 	question: ({ preview }) => `rewind to #${preview.target}?`,
-	async act(runtime, { preview, files: seen }, actor) {
-		const { files, ...result } = await runtime.applyRewind(preview, actor, undefined, seen?.theirs);
+	async act(runtime, { preview, files: seen, turn }, actor) {
+		const { files, ...result } = await runtime.applyRewind(preview, actor, undefined, seen?.theirs, turn);
 		return { result, paused: pausedPlans(runtime), ...(files && { files }) };
 	},
 	isDoneBy: (record, { preview: { target, mode } }, actor) =>
 		(reset.is(record) && record.data.mode === mode && record.data.target === target && record.data.actor === actor) ||
 		(rewindNote.is(record) && record.data.target === target && record.data.actor === actor),
-	lines({ result: { kind, seq, target, dropped }, paused, files }, say, { preview: { mode } }) {
+	lines({ result: { kind, seq, target, dropped }, paused, files }, say, { preview: { mode }, turn }) {
 		const done = {
 			none: "nothing was written: the state is as of there already",
 			note: `done: a note about all since #${target} joined the conversation at #${seq}; nothing was taken away`,
 			reset: `done: a reset at #${seq} that takes ${dropped ? counted(dropped.all, "record") : "an unknown number of records"} away; ${parts[mode] ?? "the state"} is as of #${target}. Go back with: ${say`undo`}`,
 		};
-		return [done[kind], ...filesDoneLines(files), ...pausedLines(paused, say)];
+		const again =
+			turn === undefined ? [] : [`turn #${turn} goes on from there; where nothing works on it, with: ${say`resume`}`];
+		return [done[kind], ...again, ...filesDoneLines(files), ...pausedLines(paused, say)];
 	},
 });
+
+const notWithin = (turn: number, target: number): OperatorError =>
+	new OperatorError(
+		"OPERATOR_ARGS",
+		`rewind: turn #${turn} is not under way at #${target}; give a seq between its prompt and its end`,
+		{ turn, target },
+	);
 
 /** What a mode takes back, where that is not all. */
 const parts: Readonly<Partial<Record<RewindMode, string>>> = {
