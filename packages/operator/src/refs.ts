@@ -43,6 +43,47 @@ function placesOn(timeline: Timeline): readonly Seq[] {
 	return [...active, ...own].map(({ seq }) => seq).sort((a, b) => a - b);
 }
 
+/** One piece of work that goes back alone: its scope, and the turn that it is. */
+export interface OneRun {
+	readonly scope: Scope;
+	/** A turn has no scope of its own, so what its session has done since goes back with it. */
+	readonly turn?: Seq;
+}
+
+/**
+ * The turn of a seq, or else a plan, skill run or script run. @throws as `scopeOfRun`
+ */
+export function runOf(run: string, runtime: Runtime): OneRun {
+	const seq = /^\d+$/.test(run) ? Number(run) : 0;
+	const session = runtime.sessions().find((each) =>
+		runtime
+			.conversation(each)
+			.items.toArray()
+			.some((item) => item.type === "prompt" && item.seq === seq),
+	);
+	return session ? { scope: session, turn: seq } : { scope: scopeOfRun(run, runtime) };
+}
+
+/**
+ * The scope of one plan, skill run or script run: its own records and no others.
+ *
+ * @throws OperatorError `OPERATOR_NOT_FOUND`, naming those that there are
+ */
+function scopeOfRun(run: string, runtime: Runtime): Scope {
+	const scopes = runtime
+		.sessions()
+		.flatMap((session) => runtime.features.flatMap(({ pieces }) => pieces?.(runtime.view(session)) ?? []))
+		.map(({ work }) => work.scope);
+	const found = scopes.find((scope) => scope.run === run);
+	if (found) return found;
+	const known = scopes.flatMap((scope) => scope.run ?? []);
+	throw new OperatorError(
+		"OPERATOR_NOT_FOUND",
+		`there is no turn, plan, skill run or script run ${run} on this line; beside the turns, which are named by their seqs, there are ${known.join(", ") || "none"}`,
+		{ run, known },
+	);
+}
+
 /** The seq of a moment. A plain number is not checked. @throws OperatorError `OPERATOR_BAD_REF`, `OPERATOR_UNKNOWN_REF` */
 export async function parseRef(text: string, { timeline, wal }: Runtime): Promise<Seq> {
 	if (/^\d+$/.test(text)) return Number(text);

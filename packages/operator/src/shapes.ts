@@ -63,7 +63,14 @@ const extent = z.object({
 });
 
 /** What its calls beyond the target have cost, which is paid again. Absent: unknown. */
-const again = z.object({ plans: texts, runs: texts, others: texts.exactOptional(), paid: paid.exactOptional() });
+const again = z.object({
+	turns: list(seq).exactOptional(),
+	plans: texts,
+	runs: texts,
+	others: texts.exactOptional(),
+	paid: paid.exactOptional(),
+	free: z.object({ calls: seq, tokens: seq }).exactOptional(),
+});
 
 const held = z.object({ all: seq, unfinished: seq });
 const holding = z.object({

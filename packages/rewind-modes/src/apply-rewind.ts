@@ -23,7 +23,7 @@ export interface ApplyOptions {
 	readonly session: Scope;
 	/** Writes the text of the note, for instance by a model; it gets the plain text. Default: the plain text is used. */
 	summarize?(text: string): Promise<string>;
-	/** For a preview with `files`: says what goes along outside the log, as for `rewindTo` of a timeline. */
+	/** Says what goes along, outside the log too, as for `rewindTo` of a timeline. */
 	along?: CheckoutOptions["along"];
 }
 
@@ -95,7 +95,7 @@ async function write(
 		// The confirmed numbers: there is no time to count again in the moment in which the reset is written.
 		counts: { ...preview.affected, ...(preview.dropped && { dropped: preview.dropped.all }) },
 		...(drop ? { drop } : {}),
-		...(preview.files && along ? { along } : {}),
+		...(along ? { along } : {}),
 	});
 	return { kind: "reset", seq };
 }

@@ -69,7 +69,11 @@ export interface BlastRadius {
 
 /** Work that runs again from the target, and what its calls beyond the target have cost, which is paid again. Absent: unknown. */
 export interface WorkAgain extends Pick<Unfinished, "plans" | "runs" | "others"> {
+	/** The turn that the move has go on. Absent: none. */
+	readonly turns?: readonly Seq[];
 	readonly paid?: PaidFor;
+	/** What its finished steps up to the target have cost: they are recalled, and not paid again. Absent: unknown. */
+	readonly free?: { readonly calls: number; readonly tokens: number };
 }
 
 /** What calls have cost, in and out. */
@@ -110,10 +114,14 @@ export interface Unfinished {
 	readonly others?: readonly string[];
 }
 
-/** @param plan a rewind that was previewed, or a checkout of exactly `target` */
+/**
+ * @param plan a rewind that was previewed, or a checkout of exactly `target`
+ * @param turn one that is to go on from the target, as for `applyRewind`
+ */
 export async function blastRadius(
 	runtime: Runtime,
 	{ target, scope, mode = "both" }: { readonly target: Seq; readonly scope: Scope; readonly mode?: RewindMode },
+	turn?: Seq,
 ): Promise<BlastRadius> {
 	const { wal, timeline, features, prices } = runtime;
 	const { lineage, retainedFrom } = timeline;
@@ -126,8 +134,8 @@ export async function blastRadius(
 	const spent = whole.get(spentByDay);
 
 	const [leaves, returns, stays] = [new Tally(), new Tally(), new Tally()];
-	/** By the run whose calls they were. */
-	const paidAgain = new Map<string | undefined, Paid>();
+	/** By the work whose calls they were. */
+	const paidAgain = new Map<string, Paid>();
 	// Only records after the fork can change: going to an ancestor changes nothing before it, and all lines agree up to the lowest target.
 	const fork = lineage.isAncestor(target, scope, drop) ? target : Math.min(target, lowestTarget(lineage.resets));
 	for await (const record of wal.read({ after: Math.max(fork, retainedFrom - 1), through: tip })) {
@@ -138,8 +146,8 @@ export async function blastRadius(
 		const payment = paymentOf(record, (call) => isCounted(spent, call));
 		tally.add(record, payment);
 		if (tally !== leaves || !payment || isAdopted(record, hypothetical)) continue;
-		const { run } = record.scope;
-		paidAgain.set(run, withPaid(paidAgain.get(run) ?? {}, payment));
+		const { work } = payment;
+		paidAgain.set(work, withPaid(paidAgain.get(work) ?? {}, payment));
 	}
 
 	const [present, future] = [byKey(runtime.sessions()), byKey(await sessionsThen(runtime, hypothetical))];
@@ -147,7 +155,7 @@ export async function blastRadius(
 	const states: State[] = [];
 	for (const [key, each] of sessions) {
 		const [before, now] = [await timeline.at(tip, each), await hypothetical.at(each)];
-		const settled = settlement(features, before, now, coverage);
+		const settled = settlement(features, before, now, coverage, turn === undefined ? {} : { [TURN]: turn });
 		states.push({ before, now, settled, isBefore: present.has(key), isNow: future.has(key) });
 	}
 	for (const { before, now } of states) {
@@ -157,10 +165,10 @@ export async function blastRadius(
 		if (unknown.stays) stays.kept(before, now, target);
 	}
 	const pieces = states.flatMap(({ before, now }) => [before, now].flatMap((view) => piecesIn(features, view)));
-	const price = (runs: readonly string[]): PaidFor | undefined =>
+	const price = (works: readonly string[]): PaidFor | undefined =>
 		hypothetical.unknown.leaves
 			? undefined
-			: priceOf(runs.map((run) => paidAgain.get(run) ?? {}).reduce(together, {}), prices);
+			: priceOf(works.map((work) => paidAgain.get(work) ?? {}).reduce(together, {}), prices);
 	const main = states.find(({ before }) => scopeKey(before.scope) === scopeKey(mainSession));
 	return {
 		leaves: leaves.extent(pieces, prices),
@@ -234,7 +242,7 @@ function sidesOf(
 function unfinishedOf(
 	features: readonly Feature[],
 	states: readonly State[],
-	price: (runs: readonly string[]) => PaidFor | undefined,
+	price: (works: readonly string[]) => PaidFor | undefined,
 ): Pick<BlastRadius, "cancels" | "interrupts" | "relaunches" | "pauses"> {
 	const all = states.flatMap(({ settled }) => settled);
 	const piecesThat = (becomes: Settled["becomes"]): readonly Piece[] =>
@@ -242,9 +250,11 @@ function unfinishedOf(
 	const again = (becomes: Settled["becomes"]): WorkAgain => {
 		const pieces = piecesThat(becomes);
 		const idsOf = (wanted: string) => pieces.filter(({ kind }) => kind === wanted).map(({ id }) => id);
-		const paid = price(pieces.flatMap(({ work: { scope } }) => scope.run ?? []));
+		const paid = price(pieces.map(({ kind, id }) => `${kind}/${id}`));
+		const turns = idsOf(TURN).map(Number);
 		return {
-			...{ plans: idsOf(PLAN), runs: idsOf(SKILL), ...(paid && { paid }) },
+			...{ plans: idsOf(PLAN), runs: idsOf(SKILL), ...(paid && { paid }), ...freeOf(pieces) },
+			...(turns.length > 0 && { turns }),
 			...others(pieces.filter(isOther).map(({ work }) => work.name)),
 		};
 	};
@@ -268,6 +278,13 @@ function unfinishedOf(
 		relaunches: again("running"),
 		pauses: again("waiting"),
 	};
+}
+
+function freeOf(pieces: readonly Piece[]): Pick<WorkAgain, "free"> {
+	const spent = pieces.map((piece) => piece.spent);
+	if (spent.length === 0 || spent.includes(undefined)) return {};
+	const sum = (what: "calls" | "tokens"): number => spent.reduce((all, each) => all + (each?.[what] ?? 0), 0);
+	return { free: { calls: sum("calls"), tokens: sum("tokens") } };
 }
 
 /** The field `others`, left out when it is empty. */

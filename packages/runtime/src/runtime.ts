@@ -50,7 +50,7 @@ import {
 	promptText,
 } from "./features/conversation/conversation.ts";
 import type { BackgroundMessage } from "./features/conversation/events.ts";
-import { undeliveredIn } from "./features/conversation/pieces.ts";
+import { TURN, undeliveredIn } from "./features/conversation/pieces.ts";
 import { messageAdopted } from "./features/conversation/records.ts";
 import { INSTRUCTIONS } from "./features/conversation/turn.ts";
 import type { GivenFile, PromptOptions } from "./features/conversation/turns.ts";
@@ -283,6 +283,20 @@ export interface FilesAlong {
 	readonly theirs?: readonly Theirs[];
 	/** Where `previewFiles` would keep any file as it is, nothing is moved. Default: it stays, and is named. */
 	readonly allOrNothing?: boolean;
+}
+
+/** How a rewind is made. Files go along where its preview says so. */
+export interface Rewinding {
+	/** Whose conversation gets the note of `summarize`. Default: the session of the preview, else the main session. */
+	readonly session?: SessionScope | undefined;
+	/** As in {@link FilesAlong}. */
+	readonly theirs?: readonly Theirs[] | undefined;
+	readonly allOrNothing?: boolean | undefined;
+	/**
+	 * A turn that is open at the target, to go on from there: what it had done by then is recalled, the rest is done again. Default: it is
+	 * closed as interrupted.
+	 */
+	readonly turn?: Seq | undefined;
 }
 
 export type StepConfirmed = Omit<StepOptions, "actor" | "along"> & Omit<FilesAlong, "files">;
@@ -852,19 +866,15 @@ export class Runtime implements AsyncDisposable {
 	}
 
 	/**
-	 * Does what was previewed, or nothing. Progress of work since the preview does not matter. The note of `summarize` joins `scope`, by
+	 * Does what was previewed, or nothing. Progress of work since the preview does not matter. The note of `summarize` joins `session`, by
 	 * default the session of the preview, else the main session.
 	 *
-	 * @param theirs files that somebody else has changed since, to be taken along all the same: `theirs` of `previewFiles`
-	 * @param allOrNothing as in {@link FilesAlong}
 	 * @throws RuntimeError `RUNTIME_UNKNOWN_SESSION`, `RUNTIME_FILES`; and as `applyRewind` of `@reyn/rewind-modes` does. Nothing is written then
 	 */
 	async applyRewind(
 		preview: RewindPreview,
 		actor: string,
-		scope?: SessionScope,
-		theirs?: readonly Theirs[],
-		allOrNothing = false,
+		{ session: scope, theirs, allOrNothing, turn }: Rewinding = {},
 	): Promise<RewindResult & WithFiles> {
 		this.#kernel.assertOpen();
 		if (preview?.files) this.#assertWhole(preview.scope);
@@ -872,10 +882,12 @@ export class Runtime implements AsyncDisposable {
 		const own = this.#kernel.sessions.at(sessionOf(preview?.scope ?? {}));
 		const session = scope ? this.#kernel.sessions.at(scope) : own;
 		const log = { append: (draft: Draft, at: Scope) => session.log.append(draft, at) };
-		const along = () => this.#along(async () => preview.target, { theirs, allOrNothing });
-		const result = await this.#kernel.move(() =>
-			applyRewind(this.timeline, this.facets, preview, { actor, log, session: session.scope, along }),
-		);
+		const along = async () => ({
+			...(preview.files && (await this.#along(async () => preview.target, { theirs, allOrNothing }))),
+			...(turn !== undefined && { [TURN]: turn }),
+		});
+		const how = { actor, log, session: session.scope, ...((preview?.files || turn !== undefined) && { along }) };
+		const result = await this.#kernel.move(() => applyRewind(this.timeline, this.facets, preview, how));
 		return this.#withFiles(result);
 	}
 

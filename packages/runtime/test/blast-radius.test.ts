@@ -190,7 +190,7 @@ describe("a plan", () => {
 		const radius = await blastRadius(runtime, { target: turn, scope: {} });
 		expect(work(radius)).toEqual({
 			cancels: none,
-			relaunches: { plans: [plan], runs: [], paid: paid(1) },
+			relaunches: { plans: [plan], runs: [], paid: paid(1), free: { calls: 0, tokens: 0 } },
 			pauses: idle,
 		});
 		await runtime.checkout(turn, "ada");
@@ -207,7 +207,7 @@ describe("a plan", () => {
 		expect(work(radius)).toEqual({
 			cancels: none,
 			relaunches: idle,
-			pauses: { plans: [plan], runs: [], paid: paid(2) },
+			pauses: { plans: [plan], runs: [], paid: paid(2), free: { calls: 0, tokens: 0 } },
 		});
 		await runtime.checkout(turn, "ada", mainSession);
 		expect(runtime.restored().plans).toMatchObject([{ plan, status: "paused" }]);

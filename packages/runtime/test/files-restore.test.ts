@@ -212,7 +212,7 @@ test("that somebody else has changed since stay, and are named; taken all the sa
 	// What is confirmed is what was seen: one that has changed since stays.
 	await writeFile(at("b.txt"), "and again\n");
 	const late = await tree();
-	const taken = await runtime.applyRewind(await preview(), "me", mainSession, theirs);
+	const taken = await runtime.applyRewind(await preview(), "me", { theirs });
 	expect(taken.files?.kept.map(({ path }) => path)).toEqual(["b.txt"]);
 	expect(await tree()).toEqual({ ...then, "b.txt": late["b.txt"] });
 	await runtime.undo("me");
@@ -412,7 +412,7 @@ test("go back all or none, if that is asked for: a refusal names those that cann
 	const refusal = { code: "RUNTIME_FILES", message: expect.stringMatching(/1 cannot.*a\.txt: somebody else/) };
 	await expect(runtime.checkout(target, "me", {}, all)).rejects.toMatchObject(refusal);
 	const preview = await runtime.previewRewind(target, "both", {}, true);
-	await expect(runtime.applyRewind(preview, "me", mainSession, [], true)).rejects.toMatchObject(refusal);
+	await expect(runtime.applyRewind(preview, "me", { allOrNothing: true })).rejects.toMatchObject(refusal);
 	expect([runtime.wal.tip, await tree()]).toEqual([tip, before]);
 	const { theirs } = await runtime.previewFiles(target, true);
 	expect((await runtime.checkout(target, "me", {}, { ...all, theirs })).files?.kept).toEqual([]);

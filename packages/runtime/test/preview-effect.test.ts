@@ -6,7 +6,7 @@
 import { join } from "node:path";
 import { type Model, stepCompleted } from "@reyn/journal";
 import { scriptRuns } from "@reyn/journal/script";
-import { inFlight, PLAN_TOOL, planRuns, plansOf } from "@reyn/plan";
+import { PLAN_TOOL, planRuns, plansOf } from "@reyn/plan";
 import { type RewindMode, rewindModes } from "@reyn/rewind-modes";
 import { defineSkill, done, skillRuns } from "@reyn/skill-resume";
 import type { Scope, Seq, WalRecord } from "@reyn/wal";
@@ -30,7 +30,15 @@ import { lastOf, makeProject, open, overSqlite, until } from "./project.ts";
 const RUNS = Number(process.env.REYN_RUNS ?? sample(4, 12));
 
 /** What the histories have come to, together: a test that meets nothing proves nothing. */
-const met = { left: 0, paidAgain: 0, paused: 0, withdrawn: 0, noted: 0, ...(overSqlite ? {} : { config: 0 }) };
+const met = {
+	left: 0,
+	alone: 0,
+	paidAgain: 0,
+	paused: 0,
+	withdrawn: 0,
+	noted: 0,
+	...(overSqlite ? {} : { config: 0 }),
+};
 
 afterAll(() => {
 	if (RUNS >= 40) for (const [what, times] of Object.entries(met)) expect(times, what).toBeGreaterThan(0);
@@ -175,6 +183,8 @@ interface Moved {
 	/** `cancel` where nothing was written. */
 	readonly mode: RewindMode;
 	readonly questions: readonly OpenQuestion[];
+	/** Is it of one plan alone? */
+	readonly isAlone: boolean;
 	/** The seq at which it was settled. */
 	readonly at: Seq;
 }
@@ -182,12 +192,17 @@ interface Moved {
 /** Previews a move, and makes it. Undefined: something came between. */
 async function move(runtime: Runtime, random: Random): Promise<Moved | undefined> {
 	const { tip } = runtime.wal;
-	// Into a plan that is under way, or anywhere.
-	const [plan] = runtime.sessions().flatMap((each) => inFlight(runtime.view(each).get(planRuns)).map(([, run]) => run));
-	const first = plan && random.chance(0.7) ? plan.since : 0;
+	// Into a plan, or anywhere; of one plan alone, or of more.
+	const plans = runtime
+		.sessions()
+		.flatMap((each) =>
+			plansOf(runtime.view(each).get(planRuns)).map(([run, { since }]) => ({ since, scope: { ...each, run } })),
+		);
+	const plan = random.chance(0.3) ? undefined : random.chance(0.5) ? plans.at(-1) : plans[random.below(plans.length)];
+	const first = plan?.since ?? 0;
 	const target = first + random.below(tip - first + 1);
-	const known = random.pick(scopes);
-	const scope = await runtime.timeline.assertKnown(known).then(
+	const known = plan && random.chance(0.4) ? plan.scope : random.pick(scopes);
+	const scope: Scope = await runtime.timeline.assertKnown(known).then(
 		() => known,
 		() => ({}),
 	);
@@ -199,7 +214,7 @@ async function move(runtime: Runtime, random: Random): Promise<Moved | undefined
 	});
 	if (!done) return undefined;
 	const { seq, kind } = done;
-	const said = { tip, radius, questions: runtime.questions() };
+	const said = { tip, radius, questions: runtime.questions(), isAlone: scope.run !== undefined };
 	await quiet(runtime);
 	for await (const record of runtime.wal.read({ after: tip }))
 		if (record.seq < seq && !["file_changed", "config_settled"].includes(record.kind)) return undefined;
@@ -224,7 +239,7 @@ test.each(Array.from({ length: RUNS }, (_, i) => SEED + i))("history %i", { time
 	const moved = await move(runtime, random);
 	// Now and then something had not hung yet.
 	if (!moved || moved.tip !== tip) return runtime.close();
-	const { radius, mode, questions, at } = moved;
+	const { radius, mode, questions, at, isAlone } = moved;
 	expect(radius.before).toEqual({ ...before, questions: asked.length });
 	if (mode !== "cancel") expect(radius.after).toEqual({ ...(await held(runtime, at)), questions: questions.length });
 	const isOpen = new Set(questions.map(({ seq }) => seq));
@@ -250,6 +265,7 @@ test.each(Array.from({ length: RUNS }, (_, i) => SEED + i))("history %i", { time
 	await runtime.close();
 
 	met.left += left;
+	met.alone += isAlone ? 1 : 0;
 	met.paidAgain += relaunches.paid?.calls ?? 0;
 	met.paused += pauses.paid?.calls ?? 0;
 	met.withdrawn += withdrawn.length;

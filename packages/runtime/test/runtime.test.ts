@@ -542,9 +542,9 @@ describe("after a rewind", () => {
 			for (const mode of rewindModes) await expect(runtime.previewRewind(0, mode, scope)).rejects.toMatchObject(gone);
 		for (const plan of plans) {
 			await expect(runtime.applyRewind(plan, "test")).rejects.toMatchObject(gone);
-			await expect(runtime.applyRewind(plan, "test", mainSession)).rejects.toMatchObject(gone);
+			await expect(runtime.applyRewind(plan, "test", { session: mainSession })).rejects.toMatchObject(gone);
 			// Also one that nobody was given.
-			await expect(runtime.applyRewind({ ...plan, tip }, "test", mainSession)).rejects.toMatchObject(gone);
+			await expect(runtime.applyRewind({ ...plan, tip }, "test", { session: mainSession })).rejects.toMatchObject(gone);
 		}
 		expect(runtime.wal.tip).toBe(tip);
 		await runtime.checkout(turn, "test", other);

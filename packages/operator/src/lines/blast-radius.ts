@@ -1,6 +1,6 @@
 /** What a rewind or a checkout would touch, for people: a line for each thing that there is to say. */
 import { costInWords } from "@reyn/journal";
-import type { BlastRadius, Extent, PaidFor, Unfinished } from "@reyn/runtime";
+import type { BlastRadius, Extent, PaidFor, Unfinished, WorkAgain } from "@reyn/runtime";
 import { oneLine } from "../text.ts";
 
 export function radiusLines(
@@ -16,10 +16,14 @@ export function radiusLines(
 		...(isThere(stays) ? [`keeps, of what came after #${target}, ${extentText(stays)}`] : []),
 		...(ended === "" ? [] : [`ends unfinished work that is not there at #${target}: ${ended}`]),
 		...(interrupts.length > 0 ? [`closes without an answer: ${workText({ turns: interrupts })}`] : []),
-		...(again === "" ? [] : [`starts again from #${target}: ${again}; ${paidText(relaunches.paid)} are paid again`]),
+		...(again === ""
+			? []
+			: [`starts again from #${target}: ${again}; ${paidText(relaunches.paid)} are paid again${freeText(relaunches)}`]),
 		...(waiting === ""
 			? []
-			: [`leaves unfinished and paused: ${waiting}; who resumes it pays ${paidText(pauses.paid)} again`]),
+			: [
+					`leaves unfinished and paused: ${waiting}; who resumes it pays ${paidText(pauses.paid)} again${freeText(pauses)}`,
+				]),
 		...withdrawn("question", withdraws.questions),
 		...withdrawn("message that was not shown yet", withdraws.messages),
 		...(config.length > 0 ? [`takes the configuration along: ${config.map(stepText).join(", ")}`] : []),
@@ -35,6 +39,11 @@ function paidText(paid: PaidFor | undefined): string {
 	const more = uncounted > 0 ? `, and ${counted(uncounted, "call")} that nobody counted` : "";
 	return `${counted(calls, "model call")}, ${counted(tokens, "token")}${price === "unknown" ? "" : ` (${price})`}${more}`;
 }
+
+const freeText = ({ free }: WorkAgain): string =>
+	free && free.calls > 0
+		? `; ${counted(free.calls, "call")} of finished steps, ${counted(free.tokens, "token")}, are recalled for nothing`
+		: "";
 
 const withdrawn = (what: string, waiting: BlastRadius["withdraws"]["questions"]): readonly string[] =>
 	waiting.length > MOST

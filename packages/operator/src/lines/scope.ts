@@ -12,7 +12,8 @@ export const sessionText = z
 		return { agent, session };
 	});
 
-export function scopeText({ agent, session }: Scope): string {
+export function scopeText({ agent, session, run }: Scope): string {
 	if (agent === undefined) return "everything";
-	return session === undefined ? `agent ${agent}` : `${agent}/${session}`;
+	if (session === undefined) return `agent ${agent}`;
+	return run === undefined ? `${agent}/${session}` : `run ${run} of ${agent}/${session}`;
 }

@@ -4,6 +4,7 @@ import { meaningOf } from "@reyn/rewind-modes/internal";
 import { blastRadius, type RewindMode, rewindModes } from "@reyn/runtime";
 import { reset } from "@reyn/timetravel";
 import { z } from "zod";
+import { OperatorError } from "../errors.ts";
 import {
 	filesAlong,
 	filesAlongLines,
@@ -18,8 +19,8 @@ import { counted, radiusLines } from "../lines/blast-radius.ts";
 import { pausedLines, pausedWork } from "../lines/paused.ts";
 import { scopeText } from "../lines/scope.ts";
 import { sidesOf } from "../lines/sides.ts";
-import { choice } from "../param.ts";
-import { parseRef, scopeAt } from "../refs.ts";
+import { choice, option } from "../param.ts";
+import { type OneRun, parseRef, runOf, scopeAt } from "../refs.ts";
 import { blastRadiusShape, pausedShape, rewindPreview, rewindResult, seq } from "../shapes.ts";
 import { writeVerb } from "../verb.ts";
 import { ref, scopeWidth } from "./ref.ts";
@@ -27,6 +28,8 @@ import { ref, scopeWidth } from "./ref.ts";
 const seen = z.object({
 	...{ tip: seq, preview: rewindPreview, blastRadius: blastRadiusShape },
 	...{ files: filesPreview.exactOptional(), filesSince },
+	/** The turn that goes on from there. Absent: none was named. */
+	turn: seq.exactOptional(),
 });
 
 export const rewind = writeVerb({
@@ -36,19 +39,39 @@ export const rewind = writeVerb({
 		ref,
 		mode: choice<RewindMode>("mode", "what goes back", rewindModes, "both"),
 		scope: scopeWidth,
+		run: option(
+			"id",
+			"one plan, skill run or script run alone, or a turn (its seq) with what its session did since: its steps up to the ref are recalled, the rest runs again",
+			z.string().min(1).optional(),
+		),
 		...filesParams,
 	},
 	example: "@-1 --mode conversation_only",
 	seen,
 	done: z.object({ result: rewindResult, paused: pausedShape, files: filesRestored.exactOptional() }),
-	async look(runtime, { ref, mode, scope: width, files, theirs, allOrNothing }) {
+	async look(runtime, { ref, mode, scope: width, run, files, theirs, allOrNothing }) {
 		const at = await parseRef(ref, runtime);
-		const scope = await scopeAt(at, width, runtime);
+		if (run !== undefined && width !== "process")
+			throw new OperatorError("OPERATOR_ARGS", "rewind: give --run or --scope, not both: a run is the narrowest scope");
+		const { scope, turn }: OneRun =
+			run === undefined ? { scope: await scopeAt(at, width, runtime) } : runOf(run, runtime);
+		if (turn !== undefined && mode !== "both" && mode !== "cancel")
+			throw new OperatorError(
+				"OPERATOR_ARGS",
+				"rewind: a turn goes on from what was said and done there: leave --mode out",
+			);
 		const preview = await runtime.previewRewind(at, mode, scope, files || theirs || allOrNothing);
 		const isMove = scope.agent === undefined && meaningOf(mode).drops.length > 0;
 		const isAlong = preview.files ?? false;
 		const along = isMove ? await filesAlong(runtime, preview.target, isAlong, theirs, allOrNothing) : {};
-		return { tip: preview.tip, preview, blastRadius: await blastRadius(runtime, preview), ...along };
+		const radius = await blastRadius(runtime, preview, turn);
+		if (turn !== undefined && mode === "both" && !radius.relaunches.turns?.includes(turn))
+			throw notWithin(turn, preview.target);
+		return {
+			...{ tip: preview.tip, preview, blastRadius: radius },
+			...(turn !== undefined && { turn }),
+			...along,
+		};
 	},
 	sides: ({ blastRadius, files }) => sidesOf(blastRadius, files),
 	shown,
@@ -62,23 +85,32 @@ export const rewind = writeVerb({
 		return { result: { kind, seq, target, ...(affected && { affected }), ...(dropped && { dropped }) } };
 	},
 	question: ({ preview }) => `rewind to #${preview.target}?`,
-	async act(runtime, { preview, files: seen }, actor) {
+	async act(runtime, { preview, files: seen, turn }, actor) {
 		const { theirs, allOrNothing } = seen ?? {};
-		const { files, ...result } = await runtime.applyRewind(preview, actor, undefined, theirs, allOrNothing);
+		const { files, ...result } = await runtime.applyRewind(preview, actor, { theirs, allOrNothing, turn });
 		return { result, paused: pausedWork(runtime), ...(files && { files }) };
 	},
 	isDoneBy: (record, { preview: { target, mode } }, actor) =>
 		(reset.is(record) && record.data.mode === mode && record.data.target === target && record.data.actor === actor) ||
 		(rewindNote.is(record) && record.data.target === target && record.data.actor === actor),
-	lines({ result: { kind, seq, target, dropped }, paused, files }, say, { preview: { mode } }) {
+	lines({ result: { kind, seq, target, dropped }, paused, files }, say, { preview: { mode }, turn }) {
 		const done = {
 			none: "nothing was written: the state is as of there already",
 			note: `done: a note about all since #${target} joined the conversation at #${seq}; nothing was taken away`,
 			reset: `done: a reset at #${seq} that takes ${dropped ? counted(dropped.all, "record") : "an unknown number of records"} away; ${parts[mode] ?? "the state"} is as of #${target}. Go back with: ${say`undo`}`,
 		};
-		return [done[kind], ...filesDoneLines(files), ...pausedLines(paused, say)];
+		const again =
+			turn === undefined ? [] : [`turn #${turn} goes on from there; where nothing works on it, with: ${say`resume`}`];
+		return [done[kind], ...again, ...filesDoneLines(files), ...pausedLines(paused, say)];
 	},
 });
+
+const notWithin = (turn: number, target: number): OperatorError =>
+	new OperatorError(
+		"OPERATOR_ARGS",
+		`rewind: turn #${turn} is not under way at #${target}; give a seq between its prompt and its end`,
+		{ turn, target },
+	);
 
 /** What a mode takes back, where that is not all. */
 const parts: Readonly<Partial<Record<RewindMode, string>>> = {

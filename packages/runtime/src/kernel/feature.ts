@@ -44,8 +44,9 @@ export interface Feature<Host extends FeatureHost = FeatureHost> {
 	 * Decides what becomes of a piece that a rewind has moved; undefined: it stays as it is.
 	 *
 	 * @param before the piece in the state before the rewind, if it ran there, or if the move takes back that a person had paused it
+	 * @param along what the rewind has said besides
 	 */
-	settle?(now: Piece, before: Piece | undefined): Settled | undefined;
+	settle?(now: Piece, before: Piece | undefined, along?: Moved["along"]): Settled | undefined;
 	/**
 	 * The events of a durable record. They may depend only on the record and on what `context` looks up, so that every reader of the log
 	 * gets the same. It is called for every record, those of other features included.

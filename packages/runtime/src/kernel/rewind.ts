@@ -26,13 +26,13 @@ export interface RebuildPorts {
 }
 
 /** Runs after a move, when live states are made anew: opens the sessions of the new line of history, and settles their work. */
-export async function rebuild(sessions: Sessions, { seq, coverage }: Moved, ports: RebuildPorts): Promise<void> {
+export async function rebuild(sessions: Sessions, { seq, coverage, along }: Moved, ports: RebuildPorts): Promise<void> {
 	const { timeline, features, relaunch } = ports;
 	const { scope } = coverage;
 	await sessions.follow();
 	const moved = [...sessions].filter((each) => within(each.scope, scope) || within(scope, each.scope));
 	for (const session of moved) {
-		const due = settlement(features, await timeline.at(seq - 1, session.scope), session.view, coverage);
+		const due = settlement(features, await timeline.at(seq - 1, session.scope), session.view, coverage, along);
 		for (const { draft, piece } of due) if (draft) session.log.append(draft, piece.work.scope);
 		const again = due.filter(({ becomes }) => becomes === "running");
 		// Set going only after the rewind is settled: until then only settlement appends here.

@@ -1,6 +1,6 @@
 /** Settlement: decides what becomes of the work of a session after a rewind. Pure. */
 import type { View } from "@reyn/snapshot";
-import type { Coverage } from "@reyn/timetravel";
+import type { Coverage, Moved } from "@reyn/timetravel";
 import type { Feature, Piece, Settled } from "./feature.ts";
 import { isCovered } from "./work.ts";
 
@@ -13,12 +13,14 @@ export interface Settlement extends Settled {
  * @param before the state just before the reset
  * @param now the state that the reset made current
  * @param reset the coverage of the reset: pieces outside of it have not moved, and are not settled
+ * @param along what the reset says besides
  */
 export function settlement(
 	features: readonly Feature[],
 	before: View,
 	now: View,
 	reset: Coverage,
+	along?: Moved["along"],
 ): readonly Settlement[] {
 	return features.flatMap((feature) => {
 		const then = feature.pieces?.(before) ?? [];
@@ -29,6 +31,7 @@ export function settlement(
 				const settled = feature.settle?.(
 					piece,
 					then.find((each) => isSame(each, piece) && (each.status === "running" || isTakenBack(each, piece))),
+					along,
 				);
 				return settled ? [{ piece, ...settled }] : [];
 			});

@@ -64,8 +64,9 @@ export const conversationFeature = ({
 	needs: [asker],
 	provides: [backgroundMessages],
 	pieces: (view) => [...turnsIn(view), ...messagesIn(view)],
-	settle({ kind, id }) {
+	settle({ kind, id }, _before, along) {
 		if (kind !== TURN) return undefined;
+		if (along?.[TURN] === Number(id)) return { becomes: "running" };
 		const reason = "a rewind went back into this turn";
 		return { becomes: "over", draft: turnInterrupted({ turn: Number(id), reason }) };
 	},
