@@ -113,14 +113,14 @@ describe("a preview", () => {
 		});
 		const asText = await run(here, ["checkout", String(first), "--scope", "session", "--dry-run"]);
 		expect(asText.stdout).toMatch(
-			/^only default\/main; .*\ncheck out #\d+, further back.*\nleaves behind \d+ records, 1 turn in default\/main/,
+			/\nonly default\/main; .*\ncheck out #\d+, further back.*\nleaves behind \d+ records, 1 turn in default\/main/,
 		);
 		expect(asText.stdout).toMatch(/\nkeeps, of what came after #\d+, \d+ records, 1 turn in default\/side\n/);
 		const refused = await run(here, ["checkout", String(first)]);
 		expect(refused).toMatchObject({
 			code: 4,
 			stdout: "",
-			stderr: expect.stringMatching(/^check out #.*\nleaves behind/),
+			stderr: expect.stringMatching(/\ncheck out #.*\nleaves behind/),
 		});
 		expect(await log()).toBe(before);
 	});

@@ -55,11 +55,15 @@ export function readSlash(line: string): Slashed {
 		if (name === "yes") yes = true;
 		else if (name === "dry-run") dryRun = true;
 		else if (name !== undefined) {
-			const [key, param] = Object.entries(verb.params).find(([each]) => typedName(each) === name) ?? [];
+			const isNo = name.startsWith("no-");
+			const [key, param] =
+				Object.entries(verb.params).find(([each, { negated }]) =>
+					isNo && negated !== undefined ? typedName(each) === name.slice(3) : typedName(each) === name,
+				) ?? [];
 			if (key === undefined) throw new CliError("CLI_USAGE", `/${verb.name} has no ${next}; ${usage(verb)}`);
 			if (param?.isMany) raw[key] = [...((raw[key] as string[]) ?? []), unquoted(upToOption(rest))];
 			else if (param?.reads === "json") raw[key] = upToOption(rest);
-			else raw[key] = param?.as === "flag" ? true : rest.shift();
+			else raw[key] = param?.as === "flag" ? !(isNo && param.negated !== undefined) : rest.shift();
 		} else {
 			const [place] = places;
 			if (place?.[1].as === "text") raw[place[0]] = unquoted([next, ...rest.splice(0)].join(" "));

@@ -19,7 +19,7 @@ import {
 	type WriteVerb,
 } from "@reyn/operator";
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { retentionOf } from "./config/options.ts";
+import { retentionOf, withFilesAlong } from "./config/options.ts";
 import { answered } from "./confirm.ts";
 import { assertReady, configured, examining, type Globals, openForWork, reading, stateOf } from "./context.ts";
 import { CliError, exitCodeOf } from "./exit-code.ts";
@@ -128,7 +128,8 @@ export async function carryOutHere(
 		dryRun = false,
 	}: { readonly yes: boolean; readonly actor?: string; readonly dryRun?: boolean },
 ): Promise<number> {
-	const raw = await readTyped(verb, typed);
+	const read = await readTyped(verb, typed);
+	const raw = verb.params.files ? withFilesAlong(verb, read, (await configured(globals)).config) : read;
 	const desk = deskOf(globals, yes, actor);
 	const told: Told = await (verb.access === "closed"
 		? carryOutClosed(verb, raw, { ...desk, changing: (use) => changing(globals, use) })
@@ -188,6 +189,7 @@ const isWord = ({ as }: Param): boolean => as === "word" || as === "text";
 
 function optionsOf(name: string, param: Param): readonly Option[] {
 	const option = optionOf(name, param);
+	if (param.negated !== undefined) return [option, new Option(`--no-${typedName(name)}`, param.negated)];
 	if (param.reads !== "json") return [option];
 	return [option, new Option(`--${typedName(fileOption(name))} <path>`, "the same from a file")];
 }

@@ -3,16 +3,19 @@ import { execFileSync } from "node:child_process";
 import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { type Verb, verbs } from "@reyn/operator";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { stringify } from "yaml";
 import {
 	budgetOf,
+	filesAlongOf,
 	modelSettingsOf,
 	permissionsOf,
 	plansOf,
 	pricesOf,
 	retentionOf,
 	runtimeOptionsOf,
+	withFilesAlong,
 } from "../src/config/options.ts";
 import { type Config, configSchema, defaults } from "../src/config/schema.ts";
 import { allSettings, type Setting, settingsOf } from "../src/config/settings.ts";
@@ -263,6 +266,31 @@ test("what becomes of a call in doubt is said by tool: a file of a directory add
 	});
 });
 
+test.each([
+	["ask", {}, undefined],
+	["never", {}, undefined],
+	["always", {}, true],
+	["always", { scope: "process", mode: "code_only" }, true],
+	["always", { scope: "session" }, undefined],
+	["always", { files: false }, false],
+	["never", { files: true }, true],
+] as const)("with rewind.files: %s, %j takes files along: %s", async (files, raw, along) => {
+	await write(OWN, stringify({ rewind: { files } }));
+	const { config } = await settingsOf({ cwd, state }, env);
+	const verb = verbs.find(({ name }) => name === "rewind") as Verb;
+	expect(withFilesAlong(verb, raw, config).files).toBe(along);
+});
+
+test("a file of a directory has no files taken along, and may keep them where they are", async () => {
+	const held = async () => filesAlongOf((await settingsOf({ cwd, state }, env)).config);
+	await write("reyn.yaml", "rewind: { files: always }\n");
+	expect(await held()).toBe("ask");
+	await write(OWN, "rewind: { files: always }\n");
+	expect(await held()).toBe("always");
+	await write("reyn.yaml", "rewind: { files: never }\n");
+	expect(await held()).toBe("never");
+});
+
 /** Of each key: a value that is not the default, and what of the code has it then. */
 const keys: Readonly<Record<string, readonly [value: unknown, reached: (config: Config) => unknown, as: unknown]>> = {
 	model: ["ollama/a", ({ model }) => model, "ollama/a"],
@@ -305,6 +333,7 @@ const keys: Readonly<Record<string, readonly [value: unknown, reached: (config: 
 	"in_doubt.per_tool": [{ shell: "skip" }, (config) => runtimeOptionsOf(config).inDoubt, { tools: { shell: "skip" } }],
 	"scripts.isolate": [true, (config) => runtimeOptionsOf(config).isolate, true],
 	"files.images": [false, (config) => runtimeOptionsOf(config).images, false],
+	"rewind.files": ["always", (config) => filesAlongOf(config), "always"],
 	"permissions.mode": ["read-only", (config) => permissionsOf(config).mode, "read-only"],
 	"permissions.rules": [
 		[

@@ -12,8 +12,8 @@ export interface Desk {
 	examining<T>(use: (log: string) => Promise<T>): Promise<T>;
 	/** Does what was seen, in the process that has the log, and gives what was done: `act` does so. */
 	acting(verb: WriteVerb, seen: object): Promise<object>;
-	/** Shows what would happen, and asks. @returns false: nothing is to be changed */
-	confirm(question: string, shown: readonly string[]): Promise<boolean>;
+	/** Shows what would happen, and asks. @param seen the same, as JSON @returns false: nothing is to be changed */
+	confirm(question: string, shown: readonly string[], seen: object): Promise<boolean>;
 	readonly say: Say;
 	/** The cells of a row. Default: 80. */
 	readonly columns?: number;
@@ -51,7 +51,7 @@ export async function carryOut(
 	const shown = () => [...sidesLines(verb.sides?.(seen) ?? [], desk.columns ?? 80), ...verb.shown(seen, say)];
 	if (dryRun) return { document: preview, lines: nothing ?? shown(), outcome: "previewed" };
 	if (nothing) return { document: { ...preview, ...verb.undone?.(seen) }, lines: nothing, outcome: "nothing" };
-	if (verb.question && !(await desk.confirm(verb.question(seen), shown())))
+	if (verb.question && !(await desk.confirm(verb.question(seen), shown(), seen)))
 		return { document: preview, lines: ["nothing was changed"], outcome: "declined" };
 	const done = await desk.acting(verb, seen);
 	return { document: { ...seen, applied: true, ...done }, lines: doneLines(verb, done, seen, say), outcome: "done" };

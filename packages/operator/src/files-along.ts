@@ -1,6 +1,6 @@
 /** Files that go along with a move of history: what would become of them, and what has. */
 import type { FilesPreview, FilesRestored, Runtime } from "@reyn/runtime";
-import type { Seq } from "@reyn/wal";
+import { isReynError, type Seq } from "@reyn/wal";
 import { z } from "zod";
 import { uncoveredText } from "./lines/files.ts";
 import { flag } from "./param.ts";
@@ -17,6 +17,9 @@ export const filesPreview = z.object({
 	uncovered: list(z.object({ name: z.string(), calls: seq })),
 });
 
+/** How many files tools have changed since, which stay. Absent: unknown, or they go along. */
+export const filesSince = seq.exactOptional();
+
 /** As `FilesRestored` of `@reyn/runtime`. */
 export const filesRestored = z.object({ to: seq, changes, kept });
 
@@ -27,19 +30,30 @@ const theirs = flag(
 
 /** The params of a verb that may take files along, and of one that does where the move did. */
 export const filesParams = {
-	files: flag("the files that tools have changed go back too", z.boolean().default(false)),
+	files: flag("the files that tools have changed go back too", z.boolean().default(false), "they stay as they are"),
 	theirs,
 };
 export const theirsParam = { theirs };
 
-/** What becomes of files in a move to a seq, if they go along. */
-export const filesAlong = async (
+/** What becomes of files in a move to a seq, if they go along; if they stay, how many could. */
+export async function filesAlong(
 	runtime: Runtime,
 	to: Seq,
 	isAlong: boolean,
 	takesTheirs: boolean,
-): Promise<{ readonly files?: FilesPreview }> =>
-	isAlong ? { files: await runtime.previewFiles(to, takesTheirs) } : {};
+): Promise<{ readonly files?: FilesPreview; readonly filesSince?: number }> {
+	if (isAlong) return { files: await runtime.previewFiles(to, takesTheirs) };
+	try {
+		return { filesSince: (await runtime.files.since(to)).files.length };
+	} catch (error) {
+		if (isReynError(error, "TIMETRAVEL_PRUNED")) return {};
+		throw error;
+	}
+}
+
+/** Of files that stay, and could go along. */
+export const filesSinceLines = (count: number | undefined): readonly string[] =>
+	count ? [`tools have changed ${count === 1 ? "1 file" : `${count} files`} since, which --files takes along`] : [];
 
 const MOST = 20;
 const signs = { made: "+", changed: "~", removed: "-" } as const;

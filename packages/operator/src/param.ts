@@ -16,6 +16,8 @@ export interface Param<T = unknown> {
 	readonly reads?: "script" | "json";
 	/** A letter that an option or a flag may be given by as well. */
 	readonly short?: string;
+	/** What `--no-…` of a flag says, where that is not the same as leaving it out. */
+	readonly negated?: string;
 	/** An option that may be given several times; it is the list of them. */
 	readonly isMany?: true;
 }
@@ -53,8 +55,9 @@ export function choice<T extends string>(value: string, help: string, choices: r
 	};
 }
 
-export const flag = (help: string, schema: z.ZodType<boolean>): Param<boolean> => ({
+export const flag = (help: string, schema: z.ZodType<boolean>, negated?: string): Param<boolean> => ({
 	...{ as: "flag", value: "", help, schema },
+	...(negated !== undefined && { negated }),
 });
 
 /** How its name is typed: `keepDays` is `keep-days`. */

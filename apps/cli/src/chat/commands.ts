@@ -28,7 +28,7 @@ import {
 	type SessionScope,
 	type StateDiff,
 } from "@reyn/runtime";
-import { permissionsOf } from "../config/options.ts";
+import { type FilesAlong, filesAlongOf, permissionsOf, withFilesAlong } from "../config/options.ts";
 import { configured, type Globals, modelOf, readsOf, told } from "../context.ts";
 import { meterLine } from "../event-lines.ts";
 import { CliError } from "../exit-code.ts";
@@ -65,6 +65,7 @@ interface OwnCommand extends Offered {
 
 const own: readonly OwnCommand[] = [
 	{ name: "rewind", summary: "choose a moment to go back to; Esc Esc too", run: rewind },
+	{ name: "edit", summary: "go back to before what you asked last, and ask it otherwise; Ctrl-T too", run: editLast },
 	{ name: "plan", summary: "the plans that are in flight, with their steps", run: plans },
 	{
 		name: "meter",
@@ -129,9 +130,9 @@ function helpLines(): readonly string[] {
 		...[...rows, ...others.map(({ name, summary }) => [`/${name}`, summary] as const)].map(
 			([typed, what]) => `${typed.padEnd(32)} ${what}`,
 		),
-		"A ref is a seq (142), @ for the tip, @-3 for checkpoints back, a branch (b7) or a label. Files in your workspace are never touched by a rewind.",
+		"A ref is a seq (142), @ for the tip, @-3 for checkpoints back, a branch (b7) or a label. Files in your workspace stay, unless you say --files.",
 		"On a screen: Enter sends, \\ and Enter begins a new line; Tab completes /commands and @files; Ctrl-R searches what was sent;",
-		"Esc stops the answer, Esc Esc goes back in time; Ctrl-C clears, stops, and leaves when pressed twice; Ctrl-_ takes back what was typed.",
+		"Esc stops the answer, Esc Esc goes back in time, Ctrl-T asks the last thing otherwise; Ctrl-C clears, stops, and leaves when pressed twice; Ctrl-_ takes back what was typed.",
 	];
 }
 
@@ -154,15 +155,16 @@ async function carry(line: string, at: At): Promise<void> {
 		if (verb.name !== "resume") await verb.check?.(runtime, given);
 		return face.say(verb.lines(await verb.begin(runtime, given), slash));
 	}
-	for (let mode = raw.mode; ; ) {
-		const desk = new ChatDesk(at, verb, yes, mode);
-		const { document, lines } = await carryOut(verb, mode === undefined ? raw : { ...raw, mode }, desk, { dryRun });
-		if (desk.otherMode === undefined) {
+	const config = verb.params.files && (await configured(at.globals)).config;
+	for (let next = config ? withFilesAlong(verb, raw, config) : raw; ; ) {
+		const desk = new ChatDesk(at, verb, yes, next, config ? filesAlongOf(config) : "never");
+		const { document, lines } = await carryOut(verb, next, desk, { dryRun });
+		if (desk.other === undefined) {
 			face.say(verb.name === "diff" && raw.stat !== true ? await drawnDiff(verb as ReadVerb, raw, document) : lines);
 			if (desk.question !== undefined && face.isAnswered) face.fill(desk.question);
 			return;
 		}
-		mode = desk.otherMode;
+		next = { ...next, ...desk.other };
 	}
 }
 
@@ -201,20 +203,22 @@ class ChatDesk implements Desk {
 	readonly say = slash;
 	/** A row of a screen has one less, since its last cell stays free. */
 	readonly columns = terminal.columns - 1;
-	/** Somebody wants to see what another mode would do. */
-	otherMode: string | undefined;
+	/** Somebody wants to see what it would do otherwise: in another mode, with the files or without. */
+	other: Readonly<Record<string, unknown>> | undefined;
 	/** What was asked first of all that was left behind: one may want to ask it otherwise. */
 	question: string | undefined;
 	readonly #at: At;
 	readonly #verb: Verb;
 	readonly #yes: boolean;
-	readonly #mode: unknown;
+	readonly #given: Slashed["raw"];
+	readonly #files: FilesAlong;
 
-	constructor(at: At, verb: Verb, yes: boolean, mode: unknown) {
+	constructor(at: At, verb: Verb, yes: boolean, given: Slashed["raw"], files: FilesAlong) {
 		this.#at = at;
 		this.#verb = verb;
 		this.#yes = yes;
-		this.#mode = mode;
+		this.#given = given;
+		this.#files = files;
 	}
 
 	reading: Desk["reading"] = (use) => use(this.#at.runtime);
@@ -234,26 +238,40 @@ class ChatDesk implements Desk {
 		});
 	};
 
-	async confirm(question: string, shown: readonly string[]): Promise<boolean> {
+	async confirm(question: string, shown: readonly string[], seen: object): Promise<boolean> {
 		const { face } = this.#at;
 		if (this.#yes || !face.isAnswered) face.say(shown);
 		if (this.#yes) return true;
 		if (!face.isAnswered)
 			throw new CliError("CLI_REFUSED", "nothing was changed: this is not a terminal, so add --yes to go ahead");
 		const modes = this.#verb.params.mode?.choices?.filter((mode) => mode !== "cancel") ?? [];
-		const mode = String(this.#mode ?? modes[0]);
+		const mode = String(this.#given.mode ?? modes[0]);
+		const files = this.#filesRow(seen);
 		const isSaid = shown.some((line) => /files in your workspace are not touched/i.test(line));
 		const answer = await face.ask({
 			title: question.replace(/\?$/, ""),
 			lines: shown,
 			answers: ["cancel", this.#verb.name],
-			...(isSaid ? {} : { note: NOT_TOUCHED }),
+			...(isSaid || hasFiles(seen) ? {} : { note: NOT_TOUCHED }),
+			...(files === undefined ? {} : { files }),
 			...(modes.length > 0 ? { other: `mode: ${mode} (Tab: another one)` } : {}),
 		});
-		if (answer === "other") this.otherMode = modes[(modes.indexOf(mode) + 1) % modes.length];
+		if (answer === "other") this.other = { mode: modes[(modes.indexOf(mode) + 1) % modes.length] };
+		if (answer === "files") this.other = { files: !hasFiles(seen), theirs: false };
 		return answer === 1;
 	}
+
+	/** Undefined: none could go along, or nobody wants to be asked. */
+	#filesRow(seen: object): string | undefined {
+		if (!this.#verb.params.files) return undefined;
+		if (hasFiles(seen)) return "files: go back too (Ctrl-F: leave them as they are)";
+		const { filesSince = 0 } = seen as { readonly filesSince?: number };
+		if (filesSince === 0 || this.#files === "never") return undefined;
+		return `files: stay (Ctrl-F: take along ${filesSince === 1 ? "the 1" : `the ${filesSince}`} that tools have changed since)`;
+	}
 }
+
+const hasFiles = (seen: object): boolean => (seen as { readonly files?: object }).files !== undefined;
 
 /** Where talk is left behind, what was asked first of it. */
 function firstPrompt({ runtime, scope }: At, seen: object): string | undefined {
@@ -285,10 +303,23 @@ async function rewind(at: At): Promise<void> {
 		const { seq, kind, title } = nth(index);
 		return `#${seq} ${kind} ${title} ${names.get(seq) ?? ""}`;
 	};
-	const list = { title: "Go back to", count: active.length, row, text, none: "(now)", note: NOT_TOUCHED };
+	const isAlong = filesAlongOf((await configured(at.globals)).config) === "always";
+	const note = isAlong ? "Files that tools have changed go back too, unless you say otherwise." : NOT_TOUCHED;
+	const list = { title: "Go back to", count: active.length, row, text, none: "(now)", note };
 	const chosen = await face.pick(list);
 	if (chosen === undefined) return face.say(["nothing was changed"]);
 	return carry(slash`rewind ${String(nth(chosen).seq)}`, at);
+}
+
+/** Back to just before what was asked last: it is in the line then. */
+async function editLast(at: At): Promise<void> {
+	const { runtime, scope } = at;
+	const last = runtime
+		.conversation(scope)
+		.items.toArray()
+		.findLast(({ type }) => type === "prompt");
+	if (!last) throw new CliError("CLI_NOT_FOUND", "nothing was asked here yet");
+	return carry(slash`rewind ${String(last.seq - 1)}`, at);
 }
 
 /** What a model counts it says with each answer, and nobody before: these are guesses by the length. */

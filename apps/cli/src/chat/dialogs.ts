@@ -23,6 +23,8 @@ export interface Question {
 	readonly answers: readonly [string, ...string[]];
 	/** What Tab does. */
 	readonly other?: string;
+	/** What Ctrl-F does. */
+	readonly files?: string;
 	readonly note?: string;
 }
 
@@ -54,8 +56,8 @@ const begins = (answer: string, typed: string): boolean => answer.toLowerCase().
 
 export type Dialog = Picker | Choice;
 
-/** The row or the answer that was chosen; `other` is Tab at a question. */
-export type Answer = number | "other" | undefined;
+/** The row or the answer that was chosen; `other` is Tab at a question, `files` Ctrl-F. */
+export type Answer = number | "other" | "files" | undefined;
 
 export const pickerOf = (list: List): Picker => ({
 	kind: "list",
@@ -78,7 +80,7 @@ export function stepDialog(dialog: Dialog, key: Key, page: number): Stepped {
 }
 
 function stepChoice(choice: Choice, { name, text = "" }: Key): Stepped {
-	const { answers, other } = choice.question;
+	const { answers, other, files } = choice.question;
 	const to = (at: number, typed = ""): Stepped => ({
 		dialog: { ...choice, at: Math.max(0, Math.min(answers.length - 1, at)), typed },
 	});
@@ -94,6 +96,8 @@ function stepChoice(choice: Choice, { name, text = "" }: Key): Stepped {
 			return to(choice.at + 1);
 		case "tab":
 			return other === undefined ? to((choice.at + 1) % answers.length) : { answer: "other" };
+		case "ctrl+f":
+			return files === undefined ? { dialog: choice } : { answer: "files" };
 		case "text":
 		case "paste": {
 			const typed = choice.typed + text;
@@ -234,12 +238,12 @@ function headRows(title: string, columns: number, most: number): readonly string
 
 function drawChoice(choice: Choice, { columns, rows, look }: Room): Drawn {
 	const { question, at } = choice;
-	const { title, lines, answers, other, note } = question;
+	const { title, lines, answers, other, files, note } = question;
 	const stray = strayOf(choice);
 	const body = lines.flatMap((line) => wrap(line.replaceAll("\t", " "), columns, "  "));
 	const below = [
 		...noteRows(note, columns, look),
-		...(other === undefined ? [] : [look.dim(cut(other, columns))]),
+		...[files, other].flatMap((row) => (row === undefined ? [] : [look.dim(cut(row, columns))])),
 		...(stray === "" ? [] : [cut(`Enter or Esc puts it into the line: ${stray.replace(/\s+/g, " ")}`, columns)]),
 	];
 	const shown = answers.map((answer, index) => (index === at ? `❯ ${answer}` : `  ${answer}`));

@@ -194,6 +194,9 @@ export class Live implements Face {
 	/** @param signal for what nobody here has asked for: it waits until nothing is typed, and may be withdrawn */
 	#asks(dialog: Dialog, signal?: AbortSignal): Promise<Answer> {
 		if (this.#isClosed || signal?.aborted) return Promise.resolve(undefined);
+		// Whoever looks for a moment is asked first, and may look again.
+		const shown = signal && this.#asked.find(({ dialog: { kind }, isShown }) => isShown && kind === "list");
+		if (shown) this.#withdraw(shown);
 		return new Promise((resolve) => {
 			const put: Put = { dialog, isUncalled: signal !== undefined, answer: resolve, isShown: false };
 			this.#asked = [...this.#asked, put];

@@ -221,6 +221,10 @@ function stepKey(state: State, key: Key, at: number, setting: Setting): Step {
 			break;
 		case "ctrl+l":
 			return [state, [{ kind: "redraw" }]];
+		case "ctrl+t":
+			return state.turn
+				? [{ ...state, notice: "Esc stops the answer first" }, []]
+				: [state, [{ kind: "send", text: "/edit", isCommand: true }]];
 		case "ctrl+r":
 			return [{ ...state, search: { query: "", nth: 0 }, menu: undefined }, []];
 		case "tab":

@@ -127,6 +127,8 @@ const TEMPLATE = `# What holds for this directory; "reyn config print" shows all
 #   default: retry        # retry, skip or discard_skill
 # scripts:
 #   isolate: true
+# rewind:
+#   files: ask            # or never; always, in your own: files that tools have changed go back too, unless --no-files
 # permissions:            # a file in a directory denies, or has more asked; --mode, or your own configuration, allows
 #   mode: ask             # ask or read-only
 #   rules:

@@ -1,6 +1,7 @@
 /** What of a configuration reaches the runtime, the model and the collection of old history. */
 import type { AiSdkSettings } from "@reyn/ai-sdk";
 import type { Prices } from "@reyn/journal";
+import type { Verb } from "@reyn/operator";
 import type {
 	BudgetOptions,
 	PermissionMode,
@@ -117,6 +118,21 @@ export const modelSettingsOf = ({ model_settings: of = {} }: Config): AiSdkSetti
 	});
 
 /** What `reyn gc` keeps, where it is not told otherwise. */
+/** Whether files go along with a rewind where nobody has said so. */
+export const filesAlongOf = ({ rewind = {} }: Config): FilesAlong => rewind.files ?? defaults.rewind.files;
+
+export type FilesAlong = "ask" | "never" | "always";
+
+/** With what the configuration says of files, where a verb may take them along: a part of history goes back without them. */
+export function withFilesAlong(
+	{ params }: Verb,
+	raw: Readonly<Record<string, unknown>>,
+	of: Config,
+): Readonly<Record<string, unknown>> {
+	const isOpen = params.files?.as === "flag" && raw.files === undefined && (raw.scope ?? "process") === "process";
+	return isOpen && filesAlongOf(of) === "always" ? { ...raw, files: true } : raw;
+}
+
 export const retentionOf = ({ retention: of = {} }: Config) =>
 	said({ keepDays: of.keep_days, keepCheckpoints: of.keep_checkpoints });
 

@@ -174,6 +174,16 @@ export const configSchema = shape(
 			{ images: z.boolean().describe("keep what a file held before a tool changes it, secrets in it too") },
 			"files",
 		),
+		rewind: shape(
+			{
+				files: z
+					.enum(["ask", "never", "always"])
+					.describe(
+						"files that tools have changed: ask leaves them, unless one says so (--files, a key of the chat), never offers it nowhere, always takes them along; in a file of a directory, never",
+					),
+			},
+			"what goes back with a rewind or a checkout",
+		),
 		permissions: shape(
 			{
 				mode: z
@@ -246,6 +256,7 @@ export const defaults = {
 	in_doubt: { default: "retry" },
 	scripts: { isolate: false },
 	files: { images: true },
+	rewind: { files: "ask" },
 	permissions: { mode: "ask", rules: [] },
 	retention: { keep_days: 30, keep_checkpoints: 200 },
 	events: { keep_days: 90, max_mb: 100 },

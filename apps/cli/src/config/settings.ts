@@ -52,6 +52,7 @@ const narrowing: Readonly<Record<string, readonly [values: readonly unknown[], o
 	"permissions.mode": [["read-only", "ask", "edits", "all"] satisfies readonly PermissionMode[], "ask"],
 	"plan.offer": [["never", "auto"], "auto"],
 	"plan.confirm": [["ask", "never"], "never"],
+	"rewind.files": [["never", "ask", "always"], "ask"],
 };
 
 /** A file of a directory allows no more than what holds without it. */

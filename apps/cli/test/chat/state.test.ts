@@ -7,6 +7,7 @@ import { Rig } from "./rig.ts";
 
 const [ESC, UP, DOWN, TAB] = ["\x1b", "\x1b[A", "\x1b[B", "\t"];
 const [CTRL_C, CTRL_D, CTRL_Z, CTRL_L] = ["\x03", "\x04", "\x1a", "\x0c"];
+const [CTRL_F, CTRL_T] = ["\x06", "\x14"];
 const [AGAIN] = ["press Ctrl-C again to leave; what is unfinished is kept"];
 
 const past = ["first", "second\nof two rows", "/help"];
@@ -24,6 +25,11 @@ const states: Readonly<Record<string, (rig: Rig) => void>> = {
 		rig.tell({
 			kind: "asked",
 			dialog: pickerOf({ title: "t", count: 3, row: (at) => `row ${at}`, text: (at) => `row ${at}`, none: "(now)" }),
+		}),
+	move: (rig) =>
+		rig.tell({
+			kind: "asked",
+			dialog: questionOf({ title: "t", lines: [], answers: ["cancel", "go"], files: "files: stay", other: "mode" }),
 		}),
 	question: (rig) =>
 		rig.tell({ kind: "asked", dialog: questionOf({ title: "t", lines: [], answers: ["cancel", "go"] }) }),
@@ -66,6 +72,9 @@ test.each<[state: string, reads: readonly string[], result: Partial<ReturnType<t
 	["idle", [CTRL_D], { done: ["leave end"] }],
 	["idle", [CTRL_Z], { done: ["suspend"] }],
 	["idle", [CTRL_L], { done: ["redraw"] }],
+	["idle", [CTRL_T], { done: ["send /edit true"] }],
+	["text", [CTRL_T], { done: ["send /edit true"], text: "some text" }],
+	["busy", [CTRL_T], { done: [], notice: "Esc stops the answer first", turn: false }],
 	["idle", ["see @"], { done: ["find files"], menu: undefined }],
 	["text", [CTRL_C], { done: [], text: "", notice: undefined }],
 	["text", [CTRL_C, CTRL_C], { done: [], notice: AGAIN }],
@@ -98,6 +107,10 @@ test.each<[state: string, reads: readonly string[], result: Partial<ReturnType<t
 	["list", [ESC], { done: ["answer "], dialog: undefined, text: "" }],
 	["list", [CTRL_C], { done: ["answer "], dialog: undefined, notice: AGAIN }],
 	["list", [CTRL_C, CTRL_C], { done: ["answer ", "leave interrupt"] }],
+	["move", [CTRL_F], { done: ["answer files"], dialog: undefined }],
+	["move", [TAB], { done: ["answer other"], dialog: undefined }],
+	["move", ["\r"], { done: ["answer 0"] }],
+	["question", [CTRL_F], { done: [], dialog: "question" }],
 	["question", ["\r"], { done: ["answer 0"] }],
 	["question", ["g", "\r"], { done: ["answer 1"] }],
 	["question", [TAB, "\r"], { done: ["answer 1"] }],

@@ -9,6 +9,8 @@ import {
 	filesParams,
 	filesPreview,
 	filesRestored,
+	filesSince,
+	filesSinceLines,
 } from "../files-along.ts";
 import { radiusLines } from "../lines/blast-radius.ts";
 import { pausedLines, pausedPlans } from "../lines/paused.ts";
@@ -27,7 +29,7 @@ const seen = z.object({
 	snappedFrom: seq.exactOptional(),
 	tip: seq,
 	blastRadius: blastRadiusShape,
-	files: filesPreview.exactOptional(),
+	...{ files: filesPreview.exactOptional(), filesSince },
 });
 
 const done = z.object({
@@ -53,7 +55,8 @@ export const checkout = writeVerb({
 		const preview = { scope, ...(await runtime.timeline.preview(at, { scope })) };
 		const radius = await blastRadius(runtime, preview);
 		if (preview.kind !== "none") {
-			const along = await filesAlong(runtime, preview.target, files || theirs, theirs);
+			const isWhole = scope.agent === undefined || files || theirs;
+			const along = isWhole ? await filesAlong(runtime, preview.target, files || theirs, theirs) : {};
 			return { ...preview, blastRadius: radius, ...along };
 		}
 		const { hash } = await reportState(runtime, runtime.wal.tip, sessionOf(scope));
@@ -65,6 +68,7 @@ export const checkout = writeVerb({
 		`check out ${whereTo(found)}`,
 		...radiusLines(found.blastRadius, found.target),
 		...filesAlongLines(found.files),
+		...filesSinceLines(found.filesSince),
 	],
 	nothing: ({ kind, target, hash }) =>
 		kind === "none" ? [`you are at #${target} already; nothing to write`, `state ${hash}`] : undefined,

@@ -1,5 +1,6 @@
 /** `rewind`: go back on the current line of history. */
 import { rewindNote } from "@reyn/rewind-modes";
+import { meaningOf } from "@reyn/rewind-modes/internal";
 import { blastRadius, type RewindMode, rewindModes } from "@reyn/runtime";
 import { reset } from "@reyn/timetravel";
 import { z } from "zod";
@@ -10,6 +11,8 @@ import {
 	filesParams,
 	filesPreview,
 	filesRestored,
+	filesSince,
+	filesSinceLines,
 } from "../files-along.ts";
 import { counted, radiusLines } from "../lines/blast-radius.ts";
 import { pausedLines, pausedPlans } from "../lines/paused.ts";
@@ -23,7 +26,7 @@ import { ref, scopeWidth } from "./ref.ts";
 
 const seen = z.object({
 	...{ tip: seq, preview: rewindPreview, blastRadius: blastRadiusShape },
-	files: filesPreview.exactOptional(),
+	...{ files: filesPreview.exactOptional(), filesSince },
 });
 
 export const rewind = writeVerb({
@@ -40,8 +43,10 @@ export const rewind = writeVerb({
 	done: z.object({ result: rewindResult, paused: texts, files: filesRestored.exactOptional() }),
 	async look(runtime, { ref, mode, scope: width, files, theirs }) {
 		const at = await parseRef(ref, runtime);
-		const preview = await runtime.previewRewind(at, mode, await scopeAt(at, width, runtime), files || theirs);
-		const along = await filesAlong(runtime, preview.target, preview.files ?? false, theirs);
+		const scope = await scopeAt(at, width, runtime);
+		const preview = await runtime.previewRewind(at, mode, scope, files || theirs);
+		const isMove = scope.agent === undefined && meaningOf(mode).drops.length > 0;
+		const along = isMove ? await filesAlong(runtime, preview.target, preview.files ?? false, theirs) : {};
 		return { tip: preview.tip, preview, blastRadius: await blastRadius(runtime, preview), ...along };
 	},
 	sides: ({ blastRadius, files }) => sidesOf(blastRadius, files),
@@ -79,8 +84,13 @@ const parts: Readonly<Partial<Record<RewindMode, string>>> = {
 	code_only: "the agent state",
 };
 
-function shown({ preview: { scope, summary, target }, blastRadius, files }: z.infer<typeof seen>): readonly string[] {
+function shown({
+	preview: { scope, summary, target },
+	blastRadius,
+	files,
+	filesSince,
+}: z.infer<typeof seen>): readonly string[] {
 	const whose = scope.agent === undefined ? [] : [`only ${scopeText(scope)}; all else stays as it is`];
-	const along = files ? filesAlongLines(files) : [];
+	const along = files ? filesAlongLines(files) : filesSinceLines(filesSince);
 	return [...whose, ...summary, ...along, ...radiusLines(blastRadius, target)];
 }

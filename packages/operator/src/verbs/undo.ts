@@ -51,7 +51,7 @@ const stepVerb = (name: "undo" | "redo", summary: string) =>
 			const [move] = moves;
 			if (move) {
 				const isAlong = await runtime.hasMovedFiles(move.seq);
-				return { tip, move, waits, ...(await filesAlong(runtime, move.seq - 1, isAlong, theirs)) };
+				return { tip, move, waits, ...(isAlong && (await filesAlong(runtime, move.seq - 1, true, theirs))) };
 			}
 			// It says where else one can go.
 			if (!isPreview) await runtime[name]("user", { expect: tip });
