@@ -118,6 +118,8 @@ test("files stay unless it is said; those of somebody else stay unless that is s
 	await dialog.getByRole("button", { name: "Undo" }).click();
 	await dialog.waitFor({ state: "hidden" });
 	expect(await Promise.all(["first.md", hostile, "shared.md"].map(held))).toEqual(["second", "new", "theirs"]);
+	expect([wrong, await page.evaluate("hits")]).toEqual([[], 0]);
+	if (!isDeep) return;
 	// Now those of somebody else too, after they were seen by name.
 	await selectFirst(shown);
 	await page.keyboard.press("r");
@@ -134,7 +136,6 @@ test("files stay unless it is said; those of somebody else stay unless that is s
 	await dialog.getByRole("button", { name: "Undo" }).click();
 	await dialog.waitFor({ state: "hidden" });
 	expect(await held("shared.md")).toBe("theirs");
-	expect([wrong, await page.evaluate("hits")]).toEqual([[], 0]);
 });
 
 deepTest(
