@@ -165,6 +165,7 @@ describe("a plan that waits", () => {
 		await dialog.getByRole("button", { name: "Amend" }).click();
 		await dialog.getByText("Something moved in between").waitFor();
 		expect(await dialog.getByRole("listitem").allTextContents()).toContain("− goes: c Meanwhile · after a, b");
+		await expect.poll(() => focused(page)).toBe("Back");
 		await page.keyboard.press("Enter");
 		expect(await step.getByLabel("What it is to do").inputValue()).toBe("Say <b>all</b>");
 		await page.keyboard.press("Escape");
