@@ -3,7 +3,8 @@ import { resolve } from "node:path";
 import { act, beginAnywhere, holderOf, type Places } from "@reyn/operator";
 import { layoutOf, mainSession, type Runtime, type RuntimeEvent } from "@reyn/runtime";
 import { serve } from "@reyn/ui";
-import { assertOurs, type Globals, openForReading, openToAsk, reading, stateOf } from "./context.ts";
+import { filesAlongOf } from "./config/options.ts";
+import { assertOurs, configured, type Globals, openForReading, openToAsk, reading, stateOf } from "./context.ts";
 import { printSpace } from "./event-lines.ts";
 import { CliError } from "./exit-code.ts";
 import { bySignal, exitCodes } from "./exit-codes.ts";
@@ -38,6 +39,7 @@ export async function ui(globals: Globals, { port, readOnly = false, open = fals
 						begin: (verb, given) => beginAnywhere(verb, given, "page", works.places),
 					}),
 			holder: (log) => holderOf(stateOf(globals), log),
+			files: filesAlongOf((await configured(globals)).config),
 		},
 		{ port },
 	);

@@ -165,8 +165,14 @@ describe("a plan that waits", () => {
 		await dialog.getByRole("button", { name: "Amend" }).click();
 		await dialog.getByText("Something moved in between").waitFor();
 		expect(await dialog.getByRole("listitem").allTextContents()).toContain("− goes: c Meanwhile · after a, b");
+		await expect.poll(() => focused(page)).toBe("Back");
 		await page.keyboard.press("Enter");
 		expect(await step.getByLabel("What it is to do").inputValue()).toBe("Say <b>all</b>");
+		await page.keyboard.press("Escape");
+		await dialog.waitFor({ state: "hidden" });
+		await opened(page, `Amend plan ${plan}`);
+		expect(await step.getByLabel("What it is to do").inputValue()).toBe("Say <b>all</b>");
+		expect(await added.getByLabel("Its name").inputValue()).toBe("d");
 		await dialog.getByRole("button", { name: "Look at it" }).click();
 		await dialog.getByRole("button", { name: "Amend" }).click();
 		await dialog.waitFor({ state: "hidden" });

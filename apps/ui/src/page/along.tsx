@@ -18,14 +18,17 @@ interface FilesProps {
 }
 
 export function FilesAlong({ of, isChosen, found, isDisabled, onChoice }: FilesProps) {
-	const stay = found?.document?.files?.kept.filter(({ isTheirs }) => isTheirs).length ?? 0;
+	const { files, filesSince } = found?.document ?? {};
+	const stay = files?.kept.filter(({ isTheirs }) => isTheirs).length ?? 0;
+	// Where there are none, nothing is offered.
+	const isOffered = of.files || (isChosen && found !== undefined && filesSince !== 0);
 	return (
 		<>
-			{isChosen && (
+			{isOffered && (
 				<Choice
 					isOn={of.files}
 					isDisabled={isDisabled}
-					says="Files that tools have changed go back too"
+					says={`Files that tools have changed go back too${filesSince === undefined ? "" : ` (${filesSince})`}`}
 					onChoice={(files) => onChoice({ files, theirs: false })}
 				/>
 			)}

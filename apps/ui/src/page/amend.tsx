@@ -1,11 +1,11 @@
 /** Changes, adds and drops steps of a plan that have not begun: typed, looked at, and then done as it was shown, or not at all. */
 import { signal, useSignal } from "@preact/signals";
-import { useEffect, useMemo } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import {
 	amendmentOf,
 	type Draft,
 	doubled,
-	draftOf,
+	draftsOf,
 	type Field,
 	isOpen,
 	newDraft,
@@ -37,13 +37,17 @@ type Stage =
 	| { readonly kind: "seen"; readonly found: Look; readonly moved: boolean }
 	| { readonly kind: "acting"; readonly found: Look; readonly moved: false };
 
+/** What was typed for a plan, and is neither done nor given up: Esc loses nothing. */
+const kept = new Map<string, readonly Draft[]>();
+
 /** How many steps were added: the keys of those. */
 let added = 0;
 
 const nothingWrong: Wrong = { all: [], at: new Map() };
 
 export function AmendDialog({ of: { plan, steps } }: { readonly of: Amending }) {
-	const drafts = useSignal<readonly Draft[]>(useMemo(() => steps.map(draftOf), []));
+	const drafts = useSignal<readonly Draft[]>(useMemo(() => draftsOf(steps, kept.get(plan)), []));
+	const isKept = useRef(true);
 	const stage = useSignal<Stage>({ kind: "typing", wrong: nothingWrong });
 	const now = stage.value;
 
@@ -69,6 +73,10 @@ export function AmendDialog({ of: { plan, steps } }: { readonly of: Amending }) 
 			return error instanceof Refusal && error.status === 409 ? lookUp(true) : refuse(error);
 		}
 		await Promise.all([refreshState(), refreshHistory()]).catch(() => {});
+		giveUp();
+	};
+	const giveUp = (): void => {
+		isKept.current = false;
 		closeDialog();
 	};
 	// What had the focus may be gone: what is to be mended has it, or what can be done next.
@@ -86,6 +94,8 @@ export function AmendDialog({ of: { plan, steps } }: { readonly of: Amending }) 
 			isWide
 			isHeld={now.kind === "acting"}
 			onClosed={() => {
+				if (isKept.current) kept.set(plan, drafts.peek());
+				else kept.delete(plan);
 				amending.value = undefined;
 			}}
 		>
@@ -129,7 +139,7 @@ export function AmendDialog({ of: { plan, steps } }: { readonly of: Amending }) 
 							))}
 					</div>
 					<div class="buttons">
-						<button type="button" onClick={closeDialog}>
+						<button type="button" onClick={giveUp}>
 							Cancel
 						</button>
 						<button type="submit" class="primary" disabled={now.kind === "looking"}>

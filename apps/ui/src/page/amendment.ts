@@ -27,7 +27,15 @@ export interface Draft extends Typed {
 /** Has it not begun? Else it stays as it is. */
 export const isOpen = ({ was }: Draft): boolean => was === undefined || was.status === "pending";
 
-export const draftOf = (step: Step): Draft => ({ key: step.id, was: step, isDropped: false, ...typedOf(step) });
+/** @param kept what was typed before, if it was not done: of a step that has begun since, nothing of it counts */
+export function draftsOf(steps: readonly Step[], kept: readonly Draft[] = []): readonly Draft[] {
+	const own = steps.map((step) => {
+		const draft = { key: step.id, was: step, isDropped: false, ...typedOf(step) };
+		const typed = kept.find((each) => each.was?.id === step.id && (each.isDropped || isChanged(each)));
+		return typed && isOpen(draft) ? { ...typed, was: step } : draft;
+	});
+	return [...own, ...kept.filter(({ was }) => was === undefined)];
+}
 
 export const newDraft = (key: string): Draft => ({
 	...{ key, isDropped: false },

@@ -7,7 +7,7 @@ import { act, look, Refusal } from "./api.ts";
 import { closeDialog, Dialog, Moved } from "./dialog.tsx";
 import { refreshHistory, tip } from "./log.ts";
 import { select } from "./selection.ts";
-import { refreshState } from "./session.ts";
+import { refreshState, server } from "./session.ts";
 import type { Look } from "./shapes.ts";
 import { Text } from "./text.tsx";
 import { tell } from "./toast.tsx";
@@ -21,7 +21,7 @@ export interface Task {
 	readonly isGoing: boolean;
 	/** What has to be known besides. */
 	readonly note?: string;
-	/** May files go along? Then that is chosen with it; they stay by default. */
+	/** May files go along? Then that is chosen with it. */
 	readonly takesFiles?: boolean;
 }
 
@@ -46,7 +46,7 @@ export function Confirm({
 	readonly of: Task & { readonly id: number };
 }) {
 	const stage = useSignal<Stage>({ kind: "looking", moved: false });
-	const along = useSignal<Along>({ files: false, theirs: false });
+	const along = useSignal<Along>({ files: takesFiles && server.peek()?.files === "always", theirs: false });
 	/** What was looked up before something else was chosen does not count. */
 	const looks = useRef(0);
 	const seen = useRef<Look | undefined>(undefined);
@@ -181,12 +181,15 @@ function Sides({ of }: { readonly of: Look["sides"] }) {
 
 const grave = /^(ends |closes |starts again|leaves unfinished|stays: )/;
 
+/** What a title or a choice of the page says. */
+const others = /^(check out |--theirs |tools have changed .* which --files takes along)/;
+
 /** What the server says would happen, but for the words of another face. */
 export function PreviewLines({ of }: { readonly of: readonly string[] }) {
 	return (
 		<ul class="told">
 			{of
-				.filter((line) => !/^(check out|--theirs) /.test(line))
+				.filter((line) => !others.test(line))
 				.map((line) => (
 					<li key={line} class={grave.test(line) ? "grave" : ""}>
 						<Text of={line} />

@@ -68,7 +68,7 @@ export function goThere(): void {
 		button,
 		title: `${button} ${placeOf(button)}#${String(given.ref)}?`,
 		isGoing: true,
-		takesFiles: button !== acts.summarize,
+		takesFiles: button !== acts.summarize && server.peek()?.files !== "never",
 	});
 }
 

@@ -7,6 +7,8 @@ export interface ServerState {
 	readonly sessions: readonly string[];
 	/** Why nothing can be changed. null: it can. */
 	readonly readOnly: string | null;
+	/** Do files go along with a move where nobody has said so, or are they never offered? */
+	readonly files: "ask" | "never" | "always";
 	readonly tip: number;
 	/** How many bytes at its end are no record. */
 	readonly wal: { readonly torn: number | null };
@@ -104,6 +106,8 @@ export interface Look {
 	readonly document?: {
 		readonly blastRadius?: { readonly leaves: Extent; readonly returns: Extent };
 		readonly moves?: readonly Move[];
+		/** How many could go along, where they stay. Absent: unknown. */
+		readonly filesSince?: number;
 		/** Absent: they stay. */
 		readonly files?: { readonly kept: readonly { readonly path: string; readonly isTheirs?: true }[] };
 		/** The steps of a plan, where it is amended. */

@@ -86,7 +86,7 @@ export class Api {
 
 	/** What the page says of the whole, whatever moment it shows. */
 	async state(signal: AbortSignal): Promise<unknown> {
-		const { name, session, act, readOnly, holder } = this.#subject;
+		const { name, session, act, files = "ask", readOnly, holder } = this.#subject;
 		const why = act ? null : (readOnly ?? "it was opened to look only");
 		const [{ id, tip, torn }, sessions] = await this.#reader.use(
 			async (runtime) => [runtime.wal, runtime.sessions().map(scopeText)] as const,
@@ -99,6 +99,7 @@ export class Api {
 			session: scopeText(session),
 			sessions,
 			readOnly: why,
+			files,
 			tip,
 			wal: { torn: torn?.bytes ?? null },
 			verbs: offered,

@@ -19,6 +19,8 @@ export interface Subject {
 	begin?(verb: WorkVerb, given: Readonly<Record<string, unknown>>): Promise<BegunAnywhere>;
 	/** The process that has the log, if it hears others: `holderOf` of `@reyn/operator`. Absent: who has it is not shown. */
 	holder?(log: string): Promise<number | undefined>;
+	/** Files that tools have changed: do they go along with a move where nobody has said so, or are never offered? Default: `ask`, and they stay. */
+	readonly files?: "ask" | "never" | "always";
 	/** Why it changes nothing, in words for its header. */
 	readonly readOnly?: string;
 }
