@@ -36,7 +36,6 @@ import {
 } from "@reyn/plan";
 import { amend, attemptLane, costOf, isSettled, keptOf, shownTo, stepOf, tokensOf } from "@reyn/plan/internal";
 import type { View } from "@reyn/snapshot";
-import type { Moved } from "@reyn/timetravel";
 import { type BlobStore, canonicalJson, isReynError, type Scope, type Seq, within } from "@reyn/wal";
 import { brief } from "../../kernel/audit.ts";
 import { atOnce, type End, type Keep, sayEnd, shownWhenOver, type Went } from "../../kernel/background.ts";
@@ -92,6 +91,8 @@ export interface OnLimit {
 	readonly unattended: "refuse" | "extend";
 	readonly times: number;
 }
+
+type Moved = Parameters<NonNullable<FeatureHost["moved"]>>[0];
 
 interface Awaited {
 	readonly scope: SessionScope;
