@@ -394,7 +394,7 @@ class World {
 		const { wal } = this.#house;
 		const asked = this.#seqFor(to);
 		await this.#note();
-		const target = this.#snapped(asked);
+		const target = drop?.length === 0 ? asked : this.#snapped(asked);
 		const before = [...this.#log];
 		const options = { scope, ...(drop && { drop }) };
 		this.#killed = killed;
@@ -443,7 +443,8 @@ class World {
 		if (target === undefined || from === undefined) return;
 		await timeline.preview(target);
 		for (const seq of [from, timeline.lineage.tip])
-			if (this.#snapped(seq) >= from) await timeline.preview(seq, { scope, ...(drop && { drop }) });
+			if ((drop?.length === 0 ? seq : this.#snapped(seq)) >= from)
+				await timeline.preview(seq, { scope, ...(drop && { drop }) });
 	}
 
 	/** Where a checkout goes to: to the newest seq before, of the same line, at which the session of the record has no open cycle. */
@@ -630,7 +631,12 @@ class World {
 		for (const entry of this.#log)
 			if (entry.seq >= this.#retainedFrom && classes.some((each) => isOf(entry, each)))
 				expect(timeline.lineage.isActive(entry), `seq ${entry.seq}`).toBe(isActive(entry));
-		expect(timeline.branches()).toEqual(branchTree(resetsOf(this.#log), wal.tip));
+		expect(timeline.branches()).toEqual(
+			branchTree(
+				resetsOf(this.#log).filter(({ drop }) => drop?.length !== 0),
+				wal.tip,
+			),
+		);
 		const checkpoints = timeline.checkpoints().map(({ seq }) => seq);
 		expect(checkpoints).toEqual(
 			this.#log.filter(({ kind, seq }) => kind === "checkpoint" && this.#isReachable(seq)).map(({ seq }) => seq),
