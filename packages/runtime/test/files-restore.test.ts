@@ -59,6 +59,32 @@ async function tree(cwd = project.cwd): Promise<Readonly<Record<string, string>>
 	return Object.fromEntries((await Promise.all(files)).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
+/** Files, and copies of state and files as a process that died before or behind each of their changes has left them. */
+function dyingAtPuts() {
+	const files = createWorkFiles(project.cwd);
+	const left: { readonly state: string; readonly cwd: string }[] = [];
+	let isWatched = false;
+	const died = async (): Promise<void> => {
+		if (!isWatched) return;
+		const name = join(project.root, `died-${left.length}`);
+		await cp(project.state, `${name}-state`, { recursive: true });
+		await cp(project.cwd, `${name}-files`, { recursive: true });
+		left.push({ state: `${name}-state`, cwd: `${name}-files` });
+	};
+	const watched: WorkFiles = {
+		...files,
+		async put(...args) {
+			await died();
+			await files.put(...args);
+			await died();
+		},
+	};
+	const watch = (isIt: boolean): void => {
+		isWatched = isIt;
+	};
+	return { watched, left, watch };
+}
+
 /** A checkpoint behind a first turn, and a turn after it that changes, removes and makes files. */
 async function worked(runtime: Runtime) {
 	await turn(runtime, edit("one", "two"));
@@ -96,24 +122,7 @@ test("of several moves are as before the oldest of them, taken back in one go, a
 filesTest("it copies a state between two writes")(
 	"of several moves: wherever the process died while they were taken back, the rest can be, and all of it made again",
 	async () => {
-		const files = createWorkFiles(project.cwd);
-		const left: { readonly state: string; readonly cwd: string }[] = [];
-		let isWatched = false;
-		const died = async (): Promise<void> => {
-			const name = join(project.root, `died-${left.length}`);
-			if (!isWatched) return;
-			await cp(project.state, `${name}-state`, { recursive: true });
-			await cp(project.cwd, `${name}-files`, { recursive: true });
-			left.push({ state: `${name}-state`, cwd: `${name}-files` });
-		};
-		const watched: WorkFiles = {
-			...files,
-			async put(...args) {
-				await died();
-				await files.put(...args);
-				await died();
-			},
-		};
+		const { watched, left, watch } = dyingAtPuts();
 		const { runtime } = await openIt({ files: watched });
 		await turn(runtime, edit("one", "two"));
 		const target = runtime.wal.tip;
@@ -124,9 +133,9 @@ filesTest("it copies a state between two writes")(
 		await runtime.adoptFile("a.txt", 0, "me");
 		const after = await tree();
 		const { past } = await runtime.timeline.moves();
-		isWatched = true;
+		watch(true);
 		await runtime.undo("me", { to: past[0]?.seq ?? 0 });
-		isWatched = false;
+		watch(false);
 		await runtime.close();
 		expect(left).toHaveLength(4);
 		for (const { state, cwd } of left) {

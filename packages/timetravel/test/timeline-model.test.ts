@@ -443,7 +443,8 @@ class World {
 		if (target === undefined || from === undefined) return;
 		await timeline.preview(target);
 		for (const seq of [from, timeline.lineage.tip])
-			if (this.#snapped(seq) >= from) await timeline.preview(seq, { scope, ...(drop && { drop }) });
+			if ((drop?.length === 0 ? seq : this.#snapped(seq)) >= from)
+				await timeline.preview(seq, { scope, ...(drop && { drop }) });
 	}
 
 	/** Where a checkout goes to: to the newest seq before, of the same line, at which the session of the record has no open cycle. */
