@@ -277,6 +277,10 @@ class History {
 
 	/** Goes anywhere with the files, perhaps dies in it, and perhaps takes it back. */
 	async #restore(): Promise<void> {
+		if (this.#random.chance(0.3)) {
+			await this.#foreignChange();
+			await this.#copy();
+		}
 		const [before, all] = [await this.#tree(), await this.#all()];
 		const seq = this.#random.pick(reachable(this.runtime).filter((each) => this.#copies.has(each)));
 		const takes = this.#random.chance(0.3);
