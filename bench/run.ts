@@ -43,6 +43,11 @@ const benches: Readonly<Record<string, Bench>> = {
 		{ steps: [100, 1000, 10_000], rounds: 5 },
 		async () => (await import("./resume.ts")).benchResume,
 	),
+	rewind: bench(
+		"rewind",
+		{ records: [10_000, 1_000_000], files: 1000, times: 100, rounds: 5 },
+		async () => (await import("./rewind.ts")).benchRewind,
+	),
 	snapshot: bench(
 		"snapshot",
 		{ steps: [100, 1000, 3000], rounds: 21, histories: [10, 100, 1000, 10_000] },

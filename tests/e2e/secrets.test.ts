@@ -50,7 +50,7 @@ describe.skipIf(process.platform === "win32")("the command line", () => {
 					["run", `--prompt=How do foxes and tokens and keys fit together? Compare foxes with ${VALUE}, and sum up.`],
 				],
 				["script run", ["script", "run", "../ask.ts"]],
-				["skill run", ["skill", "run", "digest", `fox ${KEY}`]],
+				["skill run", ["skill", "run", "digest", "--input", JSON.stringify({ topic: `fox ${KEY}` })]],
 			],
 			2,
 		),

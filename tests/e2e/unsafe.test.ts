@@ -44,7 +44,7 @@ const work = ["run", "-p", "and by night?"];
 
 describe.runIf(process.platform !== "win32")("is refused with exit 5, its path and how to go on", () => {
 	const links: [string, string[][]][] = [
-		["wal.lock", [work, ["skill", "run", "digest", "foxes"]]],
+		["wal.lock", [work, ["skill", "run", "digest", "--input", '{"topic":"foxes"}']]],
 		["wal.head", [work, ["resume"], ["wal", "verify"], ["wal", "repair", "--apply", "--accept-loss", "none"]]],
 	];
 	test.each(links)("%s is a link, and what it leads to stays as it is", async (name, commands) => {

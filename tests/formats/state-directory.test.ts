@@ -38,7 +38,7 @@ beforeAll(async () => {
 	await writeFile(join(here.cwd, "foxes.md"), "# Foxes\n\nA fox sleeps by day. The den of a fox has two doors.\n");
 	await writeFile(join(here.cwd, "owls.md"), "# Owls\n\nAn owl sleeps by day too. It hunts mice at night.\n");
 	await work("run", "-p", "How do foxes and owls work together, and what could break? Compare their days in detail");
-	await work("skill", "run", "digest", "foxes");
+	await work("skill", "run", "digest", "--input", '{"topic":"foxes"}');
 	await writeFile(join(root, "asks.ts"), 'export default (ctx) => ctx.ask("How much?");');
 	await work("script", "run", join(root, "asks.ts"), "--answer", "much ".repeat(10_000));
 	await appendFile(join(here.state, "state/wal.jsonl"), '{"v":1,"seq":');

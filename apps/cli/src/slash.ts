@@ -62,7 +62,7 @@ export function readSlash(line: string): Slashed {
 				) ?? [];
 			if (key === undefined) throw new CliError("CLI_USAGE", `/${verb.name} has no ${next}; ${usage(verb)}`);
 			if (param?.isMany) raw[key] = [...((raw[key] as string[]) ?? []), unquoted(upToOption(rest))];
-			else if (param?.reads === "json") raw[key] = upToOption(rest);
+			else if (param?.reads === "json") raw[key] = upToOption(rest).replace(/^'(.*)'$/, "$1");
 			else raw[key] = param?.as === "flag" ? !(isNo && param.negated !== undefined) : rest.shift();
 		} else {
 			const [place] = places;
@@ -77,7 +77,7 @@ export function readSlash(line: string): Slashed {
 	return { verb, raw, dryRun, yes };
 }
 
-/** Quotes around the whole are of whoever is used to a shell. */
+/** Quotes around the whole are of whoever is used to a shell, as are the single ones around JSON. */
 const unquoted = (text: string): string => text.replace(/^"([^"]*)"$/, "$1");
 
 /** Texts of many words, and JSON, have spaces in them. */

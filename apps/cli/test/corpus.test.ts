@@ -221,7 +221,7 @@ const works: readonly (readonly [argv: readonly string[], marks: readonly string
 		["plan-2", "skill-2", "user_prompt.text"],
 	],
 	[["--json", "run", "-p", "which fox sleeps by night?"], []],
-	[["skill", "run", hostile("asked"), "foxes"], ["asked"]],
+	[["skill", "run", hostile("asked")], ["asked"]],
 	[["plan", "resume", ids.openPlan], ["plan-2"]],
 	[["plan", "discard", ids.openPlan], ["plan-2"]],
 	[["plan", "pause", ids.openPlan], ["plan-2"]],

@@ -87,7 +87,10 @@ test("what is no text is typed as one: a path, JSON, and an option that may come
 
 test("behind a slash a mode may stand without its name, a text is all that is left, and what is missing is said", () => {
 	expect(readSlash("/rewind 142 code_only --yes")).toMatchObject({ raw: { ref: "142", mode: "code_only" }, yes: true });
-	expect(readSlash("/skill run digest the old ferry").raw).toEqual({ name: "digest", topic: "the old ferry" });
+	expect(readSlash(`/skill run digest --input '{"topic":"the old ferry"}'`).raw).toEqual({
+		...{ name: "digest", input: '{"topic":"the old ferry"}' },
+	});
+	expect(readSlash("/search the old ferry").raw).toEqual({ words: "the old ferry" });
 	expect(readSlash("/tree").raw).toEqual({ graph: true });
 	for (const [line, what] of [
 		["/rewind", "<ref> is missing"],

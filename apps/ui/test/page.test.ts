@@ -10,14 +10,15 @@ import { AxeBuilder } from "@axe-core/playwright";
 import { offlineModel } from "@reyn/offline-model";
 import { openRuntime, RuntimeError, type RuntimeEvent, type RuntimeOptions } from "@reyn/runtime";
 import { createFileTools } from "@reyn/tools";
-import type { Browser, BrowserContext, Page } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { deepTest } from "../../../tests/deep-test.ts";
 import { isDeep, some } from "../../../tests/sample.ts";
-import { copyPage, type Served, type Subject, serve } from "../src/server/index.ts";
+import { copyPage, type Subject, serve } from "../src/server/index.ts";
 import { openBrowser } from "./browser.ts";
 import { hostileTexts } from "./hostile-texts.ts";
 import { askIn, beginsBy, type House, openHouse } from "./served.ts";
+import { type Shown, show as showIn, violationsIn } from "./shown.ts";
 
 let browser: Browser;
 let house: House;
@@ -29,37 +30,7 @@ afterAll(async () => {
 	await house?.[Symbol.asyncDispose]();
 });
 
-interface Shown extends AsyncDisposable {
-	readonly page: Page;
-	readonly served: Served;
-	readonly context: BrowserContext;
-	/** What the policy of the page stopped, and what it failed with. */
-	readonly wrong: string[];
-}
-
-/** A page of its own address, as a person opens it. */
-async function show(how: Parameters<Browser["newContext"]>[0] = {}, of: House = house): Promise<Shown> {
-	const served = await serve(of.subject);
-	const context = await browser.newContext({ viewport: { width: 1400, height: 900 }, ...how });
-	const page = await context.newPage();
-	const wrong: string[] = [];
-	page.on("pageerror", ({ message }) => wrong.push(message));
-	page.on("console", (said) => {
-		// That there is no record of the beginning is an answer, which the browser notes as an error of its own.
-		const isAnswer = said.text().startsWith("Failed to load resource: the server responded with a status of 404");
-		if (said.type() === "error" && !isAnswer) wrong.push(said.text());
-	});
-	await page.addInitScript("globalThis.hits = 0; globalThis.hit = () => { globalThis.hits = 1; };");
-	await page.goto(served.address);
-	await page.locator('[role="treeitem"]').first().waitFor();
-	return {
-		...{ page, served, context, wrong },
-		async [Symbol.asyncDispose]() {
-			await context.close();
-			await served.close();
-		},
-	};
-}
+const show = (how: Parameters<typeof showIn>[2] = {}, of: House = house): Promise<Shown> => showIn(browser, of, how);
 
 /** Shows a tab, or hides it, as far as it can tell. */
 const see = (page: Page, isSeen: boolean): Promise<unknown> =>
@@ -175,6 +146,28 @@ describe("a person", () => {
 		await expect.poll(() => page.locator(".said-other").last().getAttribute("aria-busy")).toBeNull();
 		expect(house.writer.wal.tip).toBeGreaterThan(tip);
 		expect(wrong.filter((each) => !each.includes("422"))).toEqual([]);
+	});
+
+	deepTest("has what was said told in short, and is told where there is nothing to tell", async () => {
+		const model = offlineModel();
+		await using own = await openHouse({}, { model });
+		await using shown = await show({}, { ...own, subject: { ...own.subject, ...beginsBy(own.writer) } });
+		const { page } = shown;
+		const compact = page.getByRole("button", { name: "Compact" });
+		const { tip } = own.writer.wal;
+		await compact.click();
+		await page.getByRole("alert").getByText("nothing was said in default/main").waitFor();
+		expect(own.writer.wal.tip).toBe(tip);
+		await own.writer.prompt("Who keeps the lighthouse?");
+		await own.writer.idle();
+		await compact.click();
+		await page
+			.getByRole("status")
+			.getByText(/^what was said is told in short in #\d+$/)
+			.waitFor();
+		const kinds: string[] = [];
+		for await (const { kind } of own.writer.wal.read()) kinds.push(kind);
+		expect(kinds).toContain("compaction_asked");
 	});
 
 	deepTest("sees an answer that is not whole yet as far as it came, its marks shown", async () => {
@@ -343,16 +336,19 @@ describe("a person", () => {
 		const [done = ""] = ended;
 		const [{ plan = "" } = {}] = planning.writer.restored().plans;
 		const steps = await planning.writer.planSteps(plan);
-		const step = steps.find(({ id }) => id === done);
+		const { again = [] } = steps.find(({ id }) => id === done) ?? {};
 		await using shown = await show({}, { ...planning, subject: { ...planning.subject, ...beginsBy(planning.writer) } });
 		const { page } = shown;
 		await page.getByText("Steps", { exact: true }).click();
 		await page.getByRole("button", { name: `Run ${done} of plan ${plan} again` }).click();
 		const dialog = page.getByRole("dialog");
 		await dialog.waitFor();
-		const cost = step?.status === "completed" ? step.cost.inputTokens + step.cost.outputTokens : 0;
-		await expect.poll(() => dialog.textContent()).toContain(`took ${cost.toLocaleString("en")} tokens so far`);
-		await expect.poll(() => dialog.textContent()).toContain(`These run again: ${step?.again.join(", ")}`);
+		const { runs } = await planning.writer.previewResume(plan, done);
+		const costs = runs.map(({ id, tokens }) =>
+			tokens === undefined ? `${id} (unknown)` : `${id} (${tokens.toLocaleString("en")} tokens)`,
+		);
+		expect([runs.map(({ id }) => id), costs[0]]).toEqual([again, expect.stringContaining(" tokens)")]);
+		await expect.poll(() => dialog.textContent()).toContain(`would run: ${costs.join(", ")}`);
 		await expect.poll(() => page.evaluate("document.activeElement?.textContent")).toBe("Cancel");
 		const { tip } = planning.writer.wal;
 		await page.keyboard.press("Enter");
@@ -495,11 +491,7 @@ describe("a person", () => {
 		const { page } = shown;
 		await page.getByText("Calls", { exact: true }).click();
 		await page.getByText("not answered").first().waitFor();
-		const violations = async (): Promise<readonly string[]> =>
-			(await new AxeBuilder({ page }).analyze()).violations.map(
-				({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 120)).join(" | ")}`,
-			);
-		expect(await violations()).toEqual([]);
+		expect(await violationsIn(page)).toEqual([]);
 		const isWide = await page.evaluate("document.documentElement.scrollWidth > innerWidth");
 		expect(isWide).toBe(false);
 		if (!isDeep) return;
@@ -507,15 +499,15 @@ describe("a person", () => {
 		await page.keyboard.press("End");
 		await page.keyboard.press("r");
 		await page.getByRole("dialog").waitFor();
-		expect(await violations()).toEqual([]);
+		expect(await violationsIn(page)).toEqual([]);
 		await page.keyboard.press("Escape");
 		await page.keyboard.press("5");
 		await page.getByRole("button", { name: "Check the log" }).waitFor();
-		expect(await violations()).toEqual([]);
+		expect(await violationsIn(page)).toEqual([]);
 		for (const key of ["?", "$"]) {
 			await page.keyboard.press(key);
 			await page.getByRole("dialog").waitFor();
-			expect(await violations(), key).toEqual([]);
+			expect(await violationsIn(page), key).toEqual([]);
 			await page.keyboard.press("Escape");
 		}
 	});

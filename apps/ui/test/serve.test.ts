@@ -246,6 +246,15 @@ describe("what is confirmed", () => {
 		expect(house.writer.wal.tip).toBe(tip);
 	});
 
+	test("is shown of work only where there is something to show", async () => {
+		const refused = await look("compact");
+		expect([refused.status, refused.body.error.code]).toEqual([400, "UI_BAD_REQUEST"]);
+		const unknown = await look("plan resume", { id: "p999" });
+		expect([unknown.status, unknown.body.error.code]).toEqual([404, "PLAN_UNKNOWN"]);
+		const wrong = await look("plan resume", { id: "p999", tip: 1 });
+		expect([wrong.status, wrong.body.error.code]).toEqual([400, "OPERATOR_ARGS"]);
+	});
+
 	test("is nothing that a page made up", async () => {
 		const { tip } = house.writer.wal;
 		for (const seen of ["", "x", "__proto__", "constructor", "0".repeat(101), { tip, target: 1 }, null]) {
@@ -454,4 +463,22 @@ test("a copy is of one moment, whatever comes meanwhile, and of a session that t
 	expect(told).toBeGreaterThan(2);
 	const gone = { agent: "default", session: "gone" };
 	await expect(copyPage({ ...own.subject, session: gone })).rejects.toMatchObject({ code: "RUNTIME_UNKNOWN_SESSION" });
+});
+
+test("a copy is made of a history that gc has cut too, and asks nothing of what is gone", async () => {
+	await using own = await openHouse();
+	const { writer } = own;
+	const { tip } = writer.wal;
+	const { seq } = await writer.checkout(writer.timeline.checkpoints()[0]?.seq ?? 0, "user");
+	await writer.checkout(tip, "user");
+	await writer.prompt("What is left?");
+	await writer.idle();
+	await writer.gc({ keepDays: 0, keepCheckpoints: 1 });
+	const html = await copyPage(own.subject);
+	const packed = /<script type="application\/gzip" id="copy">([^<]*)<\/script>/.exec(html)?.[1] ?? "";
+	const answers: object = JSON.parse(gunzipSync(Buffer.from(packed, "base64")).toString());
+	const { entries } = (await own.ask("/api/read", { verb: "log", given: {} })).body.document;
+	expect(entries).toContainEqual(expect.objectContaining({ seq, gone: true }));
+	expect(Object.keys(answers).filter((name) => name.includes(`"ref":"${seq}"`))).toEqual([]);
+	expect(Object.keys(answers).filter((name) => name.includes(`"ref":"${writer.wal.tip}"`)).length).toBeGreaterThan(1);
 });

@@ -16,6 +16,9 @@ export {
 	readAttached,
 } from "./attached-file.ts";
 export { attachedNames } from "./attached-names.ts";
+export { toolStepThatThrows } from "./call-tool.ts";
+export { nowStep, sleepStep } from "./clock-steps.ts";
+export { type Conversation, converse, type Read, readJson, withSchema } from "./converse.ts";
 export { type Dict, dictOf, emptyDict, getIn, setIn } from "./dict.ts";
 export { callKey } from "./entry.ts";
 export { reasonOf } from "./errors.ts";
@@ -29,6 +32,7 @@ export { Bill, costSince, dollarsSchema, picodollars, priceFor, pricesSchema } f
 export { assertPurity } from "./purity.ts";
 export { INLINE_BYTES, toJson } from "./results.ts";
 export { unlessAborted } from "./retry.ts";
+export { agentCall, agentStep, findTool } from "./script/agent.ts";
 export { eventOfRecord, eventOfStep } from "./script/events.ts";
 export { scriptLane } from "./script/records.ts";
 export { openRuns } from "./script/script-runs.ts";

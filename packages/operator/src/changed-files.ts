@@ -1,6 +1,6 @@
 /** Which files differ from what they held at a moment, and in which lines. */
 import type { FileContent } from "@reyn/journal";
-import type { ComparedFile, FilesSince, Runtime } from "@reyn/runtime";
+import type { ComparedFile, FileBetween, FileHistory, FilesSince, Runtime } from "@reyn/runtime";
 import type { Seq } from "@reyn/wal";
 import { patchOf } from "./patch.ts";
 
@@ -36,6 +36,38 @@ export async function readChangedFiles({ files: history }: Runtime, since: Seq):
 		else if (by.length > 0) asBefore.push(path);
 	}
 	return { ...found, files, asBefore };
+}
+
+/** A file that differs between two moments. */
+export type DifferentFile = Difference & {
+	readonly path: string;
+	/** Somebody else has changed it since: what it held is not known, so it is what it holds now. */
+	readonly others?: true;
+};
+
+/** Which files differ between two moments, as they were on disk then. @throws as {@link readChangedFiles} */
+export async function readFilesBetween(
+	{ files: history }: Runtime,
+	from: Seq,
+	to: Seq,
+): Promise<Pick<FilesSince, "uncovered"> & { readonly files: readonly DifferentFile[] }> {
+	const { files: changed, uncovered } = await history.between(from, to);
+	const files: DifferentFile[] = [];
+	for (const file of changed) files.push(...(await compared(history, file)));
+	return { files, uncovered };
+}
+
+/** How one file differs; undefined: not at all. */
+export async function readFileBetween({ files: history }: Runtime, path: string, from: Seq, to: Seq) {
+	const { files } = await history.between(from, to);
+	const file = files.find((each) => each.path === path);
+	return file && (await compared(history, file))[0];
+}
+
+async function compared(history: FileHistory, file: FileBetween): Promise<readonly DifferentFile[]> {
+	const { from, to, others } = await history.contents(file);
+	const differs = await differenceOf(from, to);
+	return differs ? [{ path: file.path, ...differs, ...(others && { others }) }] : [];
 }
 
 type Difference = Pick<ChangedFile, "change" | "modes" | "diff" | "more" | "why">;

@@ -4,6 +4,7 @@ import { ReynError } from "@reyn/wal";
 export type OperatorCode =
 	| "OPERATOR_ARGS"
 	| "OPERATOR_BAD_REF"
+	| "OPERATOR_CONFLICT"
 	| "OPERATOR_HOLDER"
 	| "OPERATOR_LOST"
 	| "OPERATOR_NOT_FOUND"

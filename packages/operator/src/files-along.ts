@@ -1,10 +1,10 @@
 /** Files that go along with a move of history: what would become of them, and what has. */
-import type { FilesPreview, FilesRestored, Runtime } from "@reyn/runtime";
+import type { FilesRestored, Runtime } from "@reyn/runtime";
 import { isReynError, type Seq } from "@reyn/wal";
 import { z } from "zod";
 import { uncoveredText } from "./lines/files.ts";
 import { flag } from "./param.ts";
-import { list, seq } from "./shapes.ts";
+import { list, seq, uncovered } from "./shapes.ts";
 import { oneLine } from "./text.ts";
 
 const changes = list(z.object({ path: z.string(), change: z.enum(["made", "changed", "removed"]) }));
@@ -14,7 +14,9 @@ const kept = list(z.object({ path: z.string(), why: z.string(), isTheirs: z.lite
 export const filesPreview = z.object({
 	...{ to: seq, changes, kept },
 	theirs: list(z.object({ path: z.string(), version: z.string().nullable() })),
-	uncovered: list(z.object({ name: z.string(), calls: seq })),
+	uncovered,
+	/** Where any is kept, nothing is to be moved. */
+	allOrNothing: z.literal(true).exactOptional(),
 });
 
 /** How many files tools have changed since, which stay. Absent: unknown, or they go along. */
@@ -32,6 +34,7 @@ const theirs = flag(
 export const filesParams = {
 	files: flag("the files that tools have changed go back too", z.boolean().default(false), "they stay as they are"),
 	theirs,
+	allOrNothing: flag("with the files: where one would stay as it is, nothing is done", z.boolean().default(false)),
 };
 export const theirsParam = { theirs };
 
@@ -41,8 +44,10 @@ export async function filesAlong(
 	to: Seq,
 	isAlong: boolean,
 	takesTheirs: boolean,
-): Promise<{ readonly files?: FilesPreview; readonly filesSince?: number }> {
-	if (isAlong) return { files: await runtime.previewFiles(to, takesTheirs) };
+	allOrNothing = false,
+): Promise<{ readonly files?: z.infer<typeof filesPreview>; readonly filesSince?: number }> {
+	if (isAlong)
+		return { files: { ...(await runtime.previewFiles(to, takesTheirs)), ...(allOrNothing && { allOrNothing }) } };
 	try {
 		return { filesSince: (await runtime.files.since(to)).files.length };
 	} catch (error) {
@@ -59,7 +64,7 @@ const MOST = 20;
 const signs = { made: "+", changed: "~", removed: "-" } as const;
 const words = { made: "made again", changed: "changed back", removed: "removed" } as const;
 
-export function filesAlongLines(files: FilesPreview | undefined): readonly string[] {
+export function filesAlongLines(files: z.infer<typeof filesPreview> | undefined): readonly string[] {
 	if (!files) return ["files in your workspace are not touched"];
 	const { changes, kept, uncovered } = files;
 	return [
@@ -70,6 +75,9 @@ export function filesAlongLines(files: FilesPreview | undefined): readonly strin
 		...keptLines(kept),
 		...(kept.some(({ isTheirs }) => isTheirs)
 			? ["--theirs takes what somebody else has changed, too; undo brings theirs back"]
+			: []),
+		...(files.allOrNothing && kept.length > 0
+			? ["so nothing is done: all files go back, or none (--all-or-nothing)"]
 			: []),
 		...uncovered.map(uncoveredText),
 	];

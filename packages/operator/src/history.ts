@@ -1,14 +1,17 @@
 /** Reports the history as a value: checkpoints, rewinds, branches, and the current position. */
 import { rewindNote } from "@reyn/rewind-modes";
-import type { Runtime } from "@reyn/runtime";
-import { type Branch, type Label, reset, type Timeline, type Window } from "@reyn/timetravel";
+import { adoptedPath, type Runtime } from "@reyn/runtime";
+import { type Branch, type Label, type Lineage, reset, type Timeline, type Window } from "@reyn/timetravel";
 import { type Seq, scopeKey, type WalRecord } from "@reyn/wal";
+import { oneLine } from "./text.ts";
 
 export interface HistoryEntry {
 	readonly seq: Seq;
 	readonly ts: number;
 	/** `label`: a record that is here for its labels alone. */
 	readonly type: "checkpoint" | "reset" | "note" | "label" | "genesis";
+	/** Of a reset: `switch` went to a line that was abandoned. */
+	readonly move?: "rewind" | "switch" | "undo" | "redo" | "adopt";
 	readonly title: string;
 	readonly branch: string;
 	readonly active: boolean;
@@ -109,12 +112,25 @@ function moveIn(record: WalRecord, { lineage }: Timeline, branchOf: (seq: Seq) =
 	const { seq, ts } = record;
 	const where = () => ({ seq, ts, branch: branchOf(seq), active: lineage.isActive(record) });
 	if (reset.is(record)) {
-		const { target, mode, actor } = record.data;
-		const whose = record.scope.agent === undefined ? "" : ` of ${scopeKey(record.scope)}`;
-		return { ...where(), type: "reset", title: `rewind to #${target}${whose} (${mode}) by ${actor}` };
+		const { move, text } = toldReset(record, lineage);
+		return { ...where(), type: "reset", move, title: `${text} by ${record.data.actor}` };
 	}
 	if (!rewindNote.is(record)) return undefined;
 	return { ...where(), type: "note", title: `note on #${record.data.target} by ${record.data.actor}` };
+}
+
+/** What a reset was: a way back, a switch to an abandoned line, an undo or a redo of a move, or a file that was taken over. */
+function toldReset(record: WalRecord<Parameters<typeof reset>[0]>, lineage: Lineage) {
+	const { seq, scope, data } = record;
+	const { target, drop, mode, undoes, redoes } = data;
+	if (undoes !== undefined) return { move: "undo" as const, text: `undo of #${undoes}` };
+	if (redoes !== undefined) return { move: "redo" as const, text: `redo of #${redoes}` };
+	const path = adoptedPath(record);
+	if (path !== undefined) return { move: "adopt" as const, text: `adoption of ${oneLine(path)} as of #${target}` };
+	const whose = scope.agent === undefined ? "" : ` of ${scopeKey(scope)}`;
+	return lineage.isAncestor(target, scope, drop, seq - 1)
+		? { move: "rewind" as const, text: `rewind to #${target}${whose} (${mode})` }
+		: { move: "switch" as const, text: `switch to #${target}${whose} (${mode})` };
 }
 
 const branchAt = (branches: readonly Branch[], seq: Seq): string =>

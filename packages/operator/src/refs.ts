@@ -1,8 +1,10 @@
 /** Parses how people name a moment: `142`, `@` (the tip), `@-3` (checkpoints back), `b7` (the end of a branch), a label; and its scope. */
 
 import { mainSession, type Runtime } from "@reyn/runtime";
+import { reset, type Timeline } from "@reyn/timetravel";
 import type { Scope, Seq } from "@reyn/wal";
 import { OperatorError } from "./errors.ts";
+import { oneLine } from "./text.ts";
 
 /** How much a rewind covers: everything, or only the agent or the session of the moment. */
 export const scopeWidths = ["process", "agent", "session"] as const;
@@ -63,21 +65,39 @@ function scopeOfRun(run: string, runtime: Runtime): Scope {
 	);
 }
 
+/**
+ * The places that `@-3` counts, oldest first: the checkpoints on this line of history, and those resets whose state no checkpoint has,
+ * since they moved a part alone, or went to between two. A reset that went back to a checkpoint is at that one (docs/adr/0056).
+ */
+function placesOn(timeline: Timeline): readonly Seq[] {
+	const { lineage } = timeline;
+	const checkpoints = timeline.checkpoints();
+	const all = new Set(checkpoints.map(({ seq }) => seq));
+	const own = lineage.resets.filter(
+		({ seq, target, scope, drop }) =>
+			drop?.length !== 0 &&
+			(drop !== undefined || scope.agent !== undefined || !(target === 0 || all.has(target))) &&
+			timeline.has(seq) &&
+			lineage.isActive({ seq, scope, kind: reset.kind }),
+	);
+	const active = checkpoints.filter((each) => each.active);
+	return [...active, ...own].map(({ seq }) => seq).sort((a, b) => a - b);
+}
+
 /** The seq of a moment. A plain number is not checked. @throws OperatorError `OPERATOR_BAD_REF`, `OPERATOR_UNKNOWN_REF` */
 export async function parseRef(text: string, { timeline, wal }: Runtime): Promise<Seq> {
 	if (/^\d+$/.test(text)) return Number(text);
 	if (text === "@") return wal.tip;
 	const back = /^@-(\d+)$/.exec(text)?.[1];
 	if (back !== undefined) {
-		const active = timeline.checkpoints().filter((checkpoint) => checkpoint.active);
+		const active = placesOn(timeline);
 		const found = active.at(-1 - Number(back));
-		if (!found)
-			throw new OperatorError(
-				"OPERATOR_UNKNOWN_REF",
-				`${text} goes ${back} checkpoints back, and this line of history has ${active.length}`,
-				{ ref: text, checkpoints: active.length },
-			);
-		return found.seq;
+		if (found !== undefined) return found;
+		throw new OperatorError(
+			"OPERATOR_UNKNOWN_REF",
+			`${text} goes ${back} checkpoints back, and this line of history has ${active.length}`,
+			{ ref: text, checkpoints: active.length },
+		);
 	}
 	const branch = timeline.branches().find(({ name }) => name === text);
 	if (branch) return branch.last;
@@ -94,7 +114,7 @@ export async function parseRef(text: string, { timeline, wal }: Runtime): Promis
 		throw new OperatorError("OPERATOR_UNKNOWN_REF", `there is no branch ${text}; there are ${names}`, { ref: text });
 	throw new OperatorError(
 		"OPERATOR_BAD_REF",
-		`"${text}" points at nothing; give a seq (142), @ for the tip, @-3 for checkpoints back, or a branch or a label (${names})`,
+		`"${oneLine(text, 64)}" points at nothing; give a seq (142), @ for the tip, @-3 for checkpoints back, or a branch or a label (${names})`,
 		{ ref: text },
 	);
 }

@@ -13,6 +13,9 @@ export const session = z.object({ agent: z.string(), session: z.string() });
 export const list = <S extends z.ZodType>(of: S) => z.array(of).readonly();
 export const texts = list(z.string());
 
+/** Work that waits for a person to go on with it: each is resumed by its verb and its id. */
+export const pausedShape = list(z.object({ kind: z.enum(["plan", "skill"]), id: z.string() }));
+
 const counts = z.object({ conversation: seq, code: seq, other: seq, all: seq });
 
 /** As `RewindPreview` of `@reyn/rewind-modes`. Its scope has the keys that it has, and no others. */
@@ -107,6 +110,7 @@ export const historyShape = z.object({
 			seq,
 			ts: z.number(),
 			type: z.enum(["checkpoint", "reset", "note", "label", "genesis"]),
+			move: z.enum(["rewind", "switch", "undo", "redo", "adopt"]).exactOptional(),
 			title: z.string(),
 			branch: z.string(),
 			active: z.boolean(),
@@ -167,6 +171,8 @@ const contextPart = z.object({ characters: seq, tokens: seq });
 export const planStepShape = z.object({
 	id: z.string(),
 	description: z.string(),
+	/** The names of the tools that it may use. */
+	tools: texts,
 	needs: texts,
 	/** The class of models that does it. Absent: the model of the plan. */
 	model: z.string().exactOptional(),
@@ -215,6 +221,7 @@ export const proposedStepShape = z.looseObject({
 /** As `ResumePreview` of `@reyn/runtime`. */
 export const resumePreviewShape = z.object({
 	plan: z.string(),
+	tip: seq,
 	runs: list(z.object({ id: z.string(), tokens: seq.exactOptional() })),
 	stays: texts,
 	/** What all that run took last. Absent: of one it is unknown. */
@@ -438,3 +445,18 @@ export const repairProposalShape = z.object({
 	last: seq,
 	changes: list(z.object({ path: z.string(), keptIn: z.string().optional() })),
 });
+
+const mode = z.int();
+
+/** Of a file: how it differs. `more`: lines of the diff that are left out. */
+export const differentFile = {
+	path: z.string(),
+	change: z.enum(["made", "changed", "removed", "unknown"]),
+	modes: z.object({ before: mode, now: mode }).exactOptional(),
+	diff: texts.exactOptional(),
+	more: seq.exactOptional(),
+	why: z.string().exactOptional(),
+};
+
+/** Calls that may have changed any file, and do not say which. */
+export const uncovered = list(z.object({ name: z.string(), calls: seq }));

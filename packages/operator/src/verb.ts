@@ -118,7 +118,7 @@ export interface WorkVerb<P extends Params = Params, B extends object = object> 
 	readonly isAtOnce?: true;
 	/** What `check` looks at. */
 	readonly at?: Moment;
-	/** Says what would begin, and begins nothing. Absent: that is known by its name. */
+	/** Says what would begin, and begins nothing; the `tip` that it was seen at binds what is begun, as the param of that name. Absent: that is known by its name. */
 	readonly preview?: ReadVerb;
 	/** Refuses what cannot be begun, before anything is opened for work. Absent: that needs no look at a state, and there may be none. */
 	check?(runtime: Runtime, given: Given<P>): Promise<void>;

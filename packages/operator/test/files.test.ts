@@ -235,8 +235,150 @@ describe("files that go along", () => {
 		await moves("checkout", { ref, files: true });
 		await moves("undo", {});
 		expect(await held()).toEqual(before);
+		// All of them, or none.
+		await put("b.md", "theirs again\n");
+		const now = await held();
+		for (const name of ["rewind", "checkout"])
+			await expect(moves(name, { ref, allOrNothing: true })).rejects.toThrow("1 cannot; nothing was written (b.md: ");
+		expect(await held()).toEqual(now);
+		await moves("checkout", { ref, allOrNothing: true, theirs: true });
+		expect(await held()).toEqual({ "a.md": "one\n", "b.md": "one\n", "c.md": "one\n" });
+		await moves("undo", {});
 		await expect(moves("rewind", { ref: "@", files: true, scope: "session" })).rejects.toThrow(
 			"files belong to no session",
 		);
+	});
+});
+
+describe("two moments", () => {
+	const diff = async (a: string, b: string, more: object = {}) => {
+		const verb = verbOf("diff") as ReadVerb;
+		const given = { a, b, session: { agent: "default", session: "main" }, stat: false, state: false, ...more };
+		const found = await verb.read(runtime, given);
+		documentSchema(verb).parse(JSON.parse(asJson(found)));
+		const lines = verb.lines(found, say, given);
+		return { found, files: lines.slice(lines.indexOf("files, as they were on disk then:")) };
+	};
+
+	test("differ in files as they were on disk then, on whatever line, either way; text, binary and modes", async () => {
+		await put("a.ts", "one\n");
+		await put("b.bin", new Uint8Array([0, 1, 2]));
+		const start = runtime.wal.tip;
+		await make(["edit", { path: "a.ts", old: "one", new: "two" }], ["write", { path: "new.md", text: "new\n" }]);
+		const middle = runtime.wal.tip;
+		await runtime.checkout(start, "test");
+		await make(["edit", { path: "a.ts", old: "two", new: "three" }], ["remove", { path: "b.bin" }]);
+		const end = runtime.wal.tip;
+		await put("new.md", "theirs\n");
+		expect((await diff(String(start), "main")).files).toEqual([
+			...["files, as they were on disk then:", "~ a.ts  changed"],
+			...["    @@ -1,1 +1,1 @@", "    -one", "    +two"],
+			...[
+				"+ new.md  made",
+				"    somebody else has changed it since, so it is shown as it is now",
+				"    @@ -1,0 +1,1 @@",
+				"    +theirs",
+			],
+		]);
+		expect((await diff(String(end), String(middle))).files).toEqual([
+			...["files, as they were on disk then:", "~ a.ts  changed"],
+			...["    @@ -1,1 +1,1 @@", "    -three", "    +two"],
+			...["+ b.bin  made", "    no text: 0 bytes then, 3 bytes now"],
+		]);
+		const { found } = await diff(String(middle), String(end), { stat: true });
+		expect(found).toMatchObject({
+			files: [
+				{ path: "a.ts", change: "changed" },
+				{ path: "b.bin", change: "removed" },
+			],
+		});
+		expect((await diff(String(start), String(end), { n: 1 })).found).toMatchObject({
+			files: [{ path: "a.ts" }],
+			moreFiles: 2,
+		});
+		expect((await diff(String(start), String(end), { state: true })).found).toMatchObject({ files: [] });
+		expect((await diff(String(end), String(end))).found).toMatchObject({ files: [], uncovered: [] });
+	});
+});
+
+describe("adopt", () => {
+	const desk: Desk = {
+		reading: (use) => use(runtime),
+		examining: async () => Promise.reject(new Error("no files of a log")),
+		acting: (verb, seen) => verb.act(runtime, JSON.parse(asJson(seen)), "ada"),
+		confirm: async (_question, shown) => {
+			previewed = shown;
+			return true;
+		},
+		say,
+	};
+	let previewed: readonly string[] = [];
+	const adopt = async (raw: object) => {
+		const verb = verbOf("adopt");
+		if (verb.access !== "write") throw new Error();
+		const before = runtime.wal.tip;
+		const told = await carryOut(verb, { ...raw }, desk);
+		documentSchema(verb).parse(JSON.parse(asJson(told.document)));
+		const by: number[] = [];
+		for await (const record of runtime.wal.read({ after: before }))
+			if (verb.isDoneBy(record, verb.seen.parse(JSON.parse(asJson(told.document))), "ada")) by.push(record.seq);
+		expect(by).toHaveLength(told.outcome === "done" ? 1 : 0);
+		return told;
+	};
+	const undone = async (): Promise<readonly string[]> =>
+		(await carryOut(verbOf("undo") as Parameters<typeof carryOut>[0], {}, desk)).lines;
+
+	test("shows what would change in a file, and says how to go back; the log and undo name it", async () => {
+		await put("a.ts", "one\n");
+		await put("b.ts", "b\n");
+		await make(["edit", { path: "a.ts", old: "one", new: "two" }], ["edit", { path: "b.ts", old: "b", new: "bb" }]);
+		const left = runtime.wal.tip;
+		await make(["edit", { path: "a.ts", old: "two", new: "three" }]);
+		const { lines } = await adopt({ ref: String(left), file: "./a.ts" });
+		expect(previewed).toEqual([
+			...[`a.ts becomes as it was at #${left}, in a write that undo takes back`, "~ a.ts  changed"],
+			...["    @@ -1,1 +1,1 @@", "    -three", "    +two"],
+		]);
+		const { seq = 0 } = (await runtime.timeline.moves({ limit: 1 })).past[0] ?? {};
+		expect(lines).toEqual([`adopted in #${seq}: a.ts, as of #${left}. Go back with: undo`]);
+		expect((await adopt({ ref: String(left), file: "a.ts" })).lines).toEqual([
+			`a.ts is as it was at #${left}, as far as tools have changed it; nothing to write`,
+		]);
+		const log = await carryOut(verbOf("log") as ReadVerb, {}, desk);
+		expect(log.lines.join("\n")).toContain(`◆ #${seq}  adoption of a.ts as of #${left} by ada  [main]`);
+		await put("a.ts", "theirs\n");
+		await expect(adopt({ ref: "0", file: "a.ts" })).rejects.toMatchObject({
+			code: "OPERATOR_CONFLICT",
+			message: expect.stringMatching(
+				/^a\.ts stays: somebody else has changed it since; nothing was written\. .* say --theirs$/,
+			),
+		});
+		await adopt({ ref: "0", file: "a.ts", theirs: true });
+		expect(await readFile(join(root, "work", "a.ts"), "utf8")).toBe("one\n");
+		expect((await undone())[0]).toMatch(/^undone: the adoption of a\.ts as of #0 by ada \(#/);
+		expect(await readFile(join(root, "work", "a.ts"), "utf8")).toBe("theirs\n");
+		expect(await readFile(join(root, "work", "b.ts"), "utf8")).toBe("bb\n");
+	});
+
+	test("shows the text that would join the conversation, without control codes; what is not there is refused", async () => {
+		await make(["write", { path: "new.md", text: "new" }]);
+		const left = runtime.wal.tip;
+		await runtime.checkout(0, "test");
+		for (const raw of [{ ref: "0" }, { ref: "@", step: "p9/a" }])
+			await expect(adopt(raw)).rejects.toMatchObject({ code: expect.stringMatching(/RUNTIME_ADOPT|PLAN_UNKNOWN/) });
+		for (const raw of [
+			{ ref: "0", step: "p9" },
+			{ ref: "0", step: "p9/a", file: "a.ts" },
+		])
+			await expect(adopt(raw)).rejects.toMatchObject({ code: "OPERATOR_ARGS" });
+		const { lines } = await adopt({ ref: String(left) });
+		expect(previewed).toEqual([
+			expect.stringMatching(new RegExp(`^the answer at #\\d+, as of #${left}, joins the conversation; `)),
+			"  done",
+		]);
+		expect(lines[0]).toMatch(/^adopted in #\d+: the answer at #\d+, as of #\d+\. Go back with: undo$/);
+		const { lines: shown } = await carryOut(verbOf("show") as ReadVerb, { ref: "@" }, desk);
+		expect(shown.join("\n")).toMatch(/Taken over by ada from another moment of this history/);
+		expect((await undone())[0]).toMatch(/^undone: the adoption of the answer at #\d+ as of #\d+ by ada \(#/);
 	});
 });

@@ -54,3 +54,25 @@ test("so many checkpoints before a seq, of a scope, are the last ones of all tha
 				);
 			}
 });
+
+test("a way back, a switch to an abandoned line, an undo and a redo are told apart", async () => {
+	await using own = await openHouse();
+	const [tip, back] = [own.runtime.wal.tip, 2];
+	await own.do("checkout", { ref: String(back) });
+	const first = own.runtime.wal.tip;
+	await own.do("checkout", { ref: String(tip) });
+	await own.do("undo");
+	await own.do("redo");
+	const { document, lines } = await own.do("log", { kind: "reset" });
+	const { entries } = document as { entries: readonly { move?: string; seq: number; title: string }[] };
+	expect(entries.map(({ move }) => move)).toEqual(["redo", "undo", "switch", "rewind"]);
+	const [redo, undo, moved] = entries;
+	expect(entries.map(({ title }) => title)).toEqual([
+		`redo of #${undo?.seq} by user`,
+		`undo of #${moved?.seq} by user`,
+		`switch to #${tip} (both) by user`,
+		`rewind to #${back} (both) by user`,
+	]);
+	expect(lines.join()).toContain(`#${redo?.seq}  redo of`);
+	expect(first).toBeLessThan(moved?.seq ?? 0);
+});

@@ -27,12 +27,12 @@ export interface House extends AsyncDisposable {
 	reader(): Promise<Runtime>;
 }
 
-export async function openHouse(): Promise<House> {
+export async function openHouse(more: Partial<RuntimeOptions> = {}): Promise<House> {
 	const root = await mkdtemp(join(tmpdir(), "reyn-operator-"));
 	const [cwd, state] = [join(root, "project"), join(root, "state")];
 	await mkdir(cwd);
 	await writeFile(join(cwd, "foxes.md"), "# Foxes\n\nA fox sleeps by day.\n");
-	const options = { state, model: offlineModel(), tools: createFileTools(cwd) };
+	const options = { state, model: offlineModel(), tools: createFileTools(cwd), ...more };
 	const runtime = await openRuntime(options);
 	const asked: string[] = [];
 	const house: House = {

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Model, ModelRequest } from "@reyn/journal";
 import { PLAN_TOOL } from "@reyn/plan";
-import { openRuntime, type Runtime, type RuntimeEvent } from "@reyn/runtime";
+import { openRuntime, type Runtime, type RuntimeEvent, type RuntimeOptions } from "@reyn/runtime";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { carryOut, type Desk, documentSchema, givenFor, type Told } from "../src/index.ts";
 import { say, verbOf } from "./house.ts";
@@ -49,10 +49,11 @@ let runtime: Runtime;
 let events: RuntimeEvent[];
 let plan: string;
 
-const open = async (): Promise<void> => {
+const open = async (options: Partial<RuntimeOptions> = {}): Promise<void> => {
 	runtime = await openRuntime({
 		...{ state: join(root, "state"), model, tools: [] },
 		onEvent: (event) => void events.push(event),
+		...options,
 	});
 };
 
@@ -93,20 +94,24 @@ async function begun(name: string, raw: Readonly<Record<string, unknown>>): Prom
 	const verb = verbOf(name);
 	if (verb.access !== "work") throw new Error(name);
 	const given = givenFor(verb, raw);
-	await verb.check?.(runtime, given);
+	await verb.check?.(runtime, given, say);
 	const begun = await verb.begin(runtime, given);
 	documentSchema(verb).parse(JSON.parse(JSON.stringify(begun)));
 	return verb.lines(begun, say).join("\n");
 }
 
-async function previewed(raw: Readonly<Record<string, unknown>>): Promise<string> {
-	const verb = verbOf("plan resume");
+const previewed = async (...of: Parameters<typeof preview>): Promise<string> => (await preview(...of)).lines.join("\n");
+const seenAt = async (...of: Parameters<typeof preview>): Promise<number> =>
+	((await preview(...of)).document as { readonly tip: number }).tip;
+
+async function preview(raw: Readonly<Record<string, unknown>>, name = "plan resume"): Promise<Told> {
+	const verb = verbOf(name);
 	if (verb.access !== "work" || !verb.preview) throw new Error();
 	const { tip } = runtime.wal;
-	const { document, lines } = await carryOut(verb.preview, raw, desk);
-	documentSchema(verb).parse(JSON.parse(JSON.stringify(document)));
+	const told = await carryOut(verb.preview, raw, desk);
+	documentSchema(verb).parse(JSON.parse(JSON.stringify(told.document)));
 	expect(runtime.wal.tip).toBe(tip);
-	return lines.join("\n");
+	return told;
 }
 
 const idle = async (): Promise<void> => {
@@ -171,7 +176,7 @@ test("one that is over is shown with what each step found, took, and would cost 
 	await idle();
 	expect(runtime.meter.paid.tokens - paid).toBe(2020);
 	expect(await linesOf("plan show", { id: plan })).toMatch(/^b {2}completed, try 2 /m);
-	expect(await linesOf("undo", {}, true)).toContain(`undo the new run of b, c of plan ${plan} (#`);
+	expect(await linesOf("undo", {}, true)).toContain(`undo the new run of b, c of plan ${plan} by a person (#`);
 	await told("undo");
 	expect(await linesOf("plan show", { id: plan })).toMatch(/^b {2}completed {2}1,010/m);
 });
@@ -221,6 +226,13 @@ test("a step that has failed is retried by name, and another is not: the refusal
 	});
 	await expect(begun("plan retry", { id: plan, step: "z" })).rejects.toThrow(/no step "z"; this plan has a, b, c/);
 	says = { b: () => "B is blue", c: () => "they differ" };
+	expect(await previewed({ id: plan, step: "b" }, "plan retry")).toBe(
+		"would run: b (unknown), c (1,010 tokens)\nstays, and is not paid again: a\nprice, if they take what they took last: unknown",
+	);
+	await expect(previewed({ id: plan, step: "a" }, "plan retry")).rejects.toMatchObject({ code: "OPERATOR_ARGS" });
+	await expect(begun("plan retry", { id: plan, step: "b", tip: 1 })).rejects.toMatchObject({
+		code: "TIMETRAVEL_STALE",
+	});
 	expect(await begun("plan retry", { id: plan, step: "b" })).toBe("runs again: b, c");
 	await idle();
 	expect(runtime.conversation().items.toArray().at(-1)).toMatchObject({ text: "they differ" });
@@ -266,7 +278,9 @@ test("one that is amended has other steps, as they were shown; an undo has those
 	expect(await linesOf("plan show", { id: plan, step: "c" })).toMatch(
 		/\nis shown: unknown, until what it needs is over and its tools are here\n\n\(not finished\)$/,
 	);
-	expect(await linesOf("undo", {}, true)).toContain(`undo the change of the steps of plan ${plan} (#`);
+	expect(await linesOf("undo", {}, true)).toContain(
+		`undo the change of the steps of plan ${plan} by a person, to 4 steps (#`,
+	);
 	await told("undo");
 	expect(await linesOf("plan show", { id: plan })).not.toMatch(/^d /m);
 	await told("redo");
@@ -284,6 +298,16 @@ test("an amendment of steps that somebody else has changed meanwhile is stale", 
 	expect(runtime.wal.tip).toBe(tip);
 });
 
+test("what was to run again of a plan that somebody else has changed meanwhile is stale", async () => {
+	await told("plan pause", { id: plan });
+	const tip = await seenAt({ id: plan, from: "b" });
+	await told("plan amend", { id: plan, describe: ["c=meanwhile"] });
+	const now = runtime.wal.tip;
+	await expect(begun("plan resume", { id: plan, from: "b", tip })).rejects.toMatchObject({ code: "TIMETRAVEL_STALE" });
+	expect(runtime.wal.tip).toBe(now);
+	expect(await begun("plan resume", { id: plan, from: "b", tip: `${now}` })).toBe("runs again: b, c");
+});
+
 test("one that was given up says so and why, and its steps can be looked at", async () => {
 	await told("plan discard", { id: plan });
 	expect(await linesOf("plan list")).toBe("no plan is in flight");
@@ -297,11 +321,40 @@ test("one that was given up says so and why, and its steps can be looked at", as
 	);
 });
 
-test("a pause is taken back by going on: an undo says so", async () => {
+test("a pause is the newest move: an undo names it, and the plan runs on", async () => {
 	await told("label", { ref: "@", name: "here" });
 	await told("plan pause", { id: plan });
+	expect(await linesOf("undo", {}, true)).toMatch(
+		new RegExp(`^undo the pause of plan ${plan} by a person \\(#\\d+, .*\\)\n`),
+	);
+	expect(await linesOf("undo", {}, true)).not.toContain("is no move");
+	await told("undo");
+	expect(await linesOf("plan list")).toMatch(/^p\d+ {2}running /);
+	expect(await linesOf("redo", {}, true)).toContain(
+		`redo the undo by user of the pause of plan ${plan} by a person (#`,
+	);
+	await told("redo");
+	says = { b: () => "B is blue", c: () => "they differ" };
+	await begun("plan resume", { id: plan });
+	await idle();
+	expect(await linesOf("undo", {}, true)).toContain(`undo the resume of plan ${plan} by a person (#`);
+});
+
+test("a pause at a limit is taken back by going on: an undo says so", async () => {
+	says = {
+		b: () => {
+			throw Object.assign(new Error("away"), { retryable: true });
+		},
+	};
+	await runtime.close();
+	await open({ unanswered: "stop", limits: { retryLimit: 0 } });
+	runtime.resume();
+	await runtime.idle();
+	await runtime.answer(runtime.questions()[0]?.seq ?? 0, "pause", "ada");
+	await vi.waitUntil(() => runtime.plans()[0]?.status === "paused");
+	await told("label", { ref: "@", name: "here" });
 	expect(await linesOf("undo", {}, true)).toContain(
-		`a pause is no move: plan ${plan} goes on with: plan resume ${plan}`,
+		`a pause at a limit is no move: plan ${plan} goes on with: plan resume ${plan}`,
 	);
 });
 

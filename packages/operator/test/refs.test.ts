@@ -41,9 +41,24 @@ test("a moment is named by its seq, from the tip back, by a branch or by a label
 test.each([
 	["@-99", "OPERATOR_UNKNOWN_REF", /^@-99 goes 99 checkpoints back, and this line of history has \d+$/],
 	["b77", "OPERATOR_UNKNOWN_REF", /^there is no branch b77; there are main/],
+	["no\u001b[2Jon\u202e", "OPERATOR_BAD_REF", /^"no\[2Jon" points at nothing;/],
 	["noon", "OPERATOR_BAD_REF", /^"noon" points at nothing; .*\(main/],
 	["-3", "OPERATOR_BAD_REF", /give a seq/],
 	["1.5", "OPERATOR_BAD_REF", /give a seq/],
 ])("%s names none", async (text, code, message) => {
 	await expect(parseRef(text, house.runtime)).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
+});
+
+test("from the tip back a rewind counts where no checkpoint has its state, and not where one has", async () => {
+	await using own = await openHouse();
+	const { runtime } = own;
+	const refs = async () => Promise.all(["@-0", "@-1"].map((ref) => parseRef(ref, runtime)));
+	const [newest = 0, before = 0] = await refs();
+	await own.do("rewind", { ref: "@-1" });
+	expect(await parseRef("@-0", runtime)).toBe(before);
+	await own.do("undo");
+	expect(await refs()).toEqual([newest, before]);
+	await own.do("rewind", { ref: "@-1", mode: "conversation_only" });
+	const [move] = (await runtime.timeline.moves({ limit: 1 })).past;
+	expect(await refs()).toEqual([move?.seq, before]);
 });

@@ -1,5 +1,7 @@
 /** Verbs over a real state: what is shown, confirmed and done, and that what is said to machines has the form that is published. */
+import { defineSkill, done, next, type Skill } from "@reyn/skill-resume";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { z } from "zod";
 import { documentSchema, givenFor, jsonSchemaOf, verbs } from "../src/index.ts";
 import { type House, openHouse, say, verbOf } from "./house.ts";
 
@@ -174,6 +176,9 @@ describe("a change", () => {
 			["checkout", { ref: "0" }],
 			["undo", {}],
 			["label", { ref: "@", name: "here" }],
+			["label", { ref: "2", name: "here", move: true }],
+			["unlabel", { name: "here" }],
+			["undo", {}],
 		] as const) {
 			const before = tip();
 			const { document, outcome, lines } = await house.do(name, raw);
@@ -199,7 +204,7 @@ describe("a change", () => {
 	test("an undo names who did what, when, and how much", async () => {
 		await house.do("checkout", { ref: "0" });
 		const { lines } = await house.do("undo", { list: true });
-		expect(lines[0]).toMatch(/^the checkout of #0 by user \(#\d+, \d{4}-\d\d-\d\d \d\d:\d\d UTC\)$/);
+		expect(lines[0]).toMatch(/^the checkout of #0 by user, from #\d+ \(#\d+, \d{4}-\d\d-\d\d \d\d:\d\d UTC\)$/);
 	});
 
 	test("what somebody moved meanwhile is not moved again", async () => {
@@ -226,7 +231,11 @@ test("a compaction says what is in its way, and can be taken back by its name", 
 	expect(verb.lines(begun, say)).toEqual([`what was said is told in short in #${begun.turn}`]);
 	await expect(verb.check?.(own.runtime, given)).rejects.toMatchObject({ code: "RUNTIME_COMPACTION" });
 	const { lines } = await own.do("undo");
-	expect(lines[0]).toMatch(new RegExp(`^undone: the compaction of what was said before #${begun.turn} `));
+	expect(lines[0]).toMatch(
+		new RegExp(
+			`^undone: the compaction of what was said before #${begun.turn} by a person, about \\d+ tokens in \\d+ `,
+		),
+	);
 });
 
 test.each([
@@ -246,4 +255,112 @@ test("a resume of nothing says what is paused", async () => {
 	if (verb.access !== "work") throw new Error();
 	await expect(verb.check?.(house.runtime, {})).rejects.toMatchObject({ code: "OPERATOR_NOT_FOUND" });
 	expect(verb.lines({ goesOn: false }, say)).toEqual(["nothing is unfinished"]);
+});
+
+test("whoever goes back into a skill run that is over is told how to go on with it, there and by a resume", async () => {
+	const skill = defineSkill({
+		name: "two",
+		description: "has two phases",
+		input: z.object({ of: z.string() }),
+		start: "one",
+		phases: { one: async (_, { of }) => next("two", of), two: async (_context, _input, before) => done(before) },
+	});
+	await using own = await openHouse({ skills: [skill as Skill] });
+	const [begins, goesOn] = [verbOf("skill run"), verbOf("resume")];
+	if (begins.access !== "work" || goesOn.access !== "work") throw new Error();
+	const given = givenFor(begins, { name: "two", input: { of: "foxes" } });
+	const { run } = (await begins.begin(own.runtime, given)) as { run: string };
+	await own.runtime.idle();
+	const phase = own.runtime.timeline.checkpoints().find(({ title }) => title === "two one");
+	const { lines, document } = await own.do("checkout", { ref: String(phase?.seq) });
+	expect(lines).toContain(`skill ${run} is unfinished there and waits; go on with: skill resume ${run}`);
+	expect(document).toMatchObject({ paused: [{ kind: "skill", id: run }] });
+	await expect(goesOn.check?.(own.runtime, {})).rejects.toThrow(
+		`nothing is in flight but what is paused; go on with: skill resume ${run}`,
+	);
+});
+
+describe("undo and redo of several", () => {
+	test("take back all down to one, as it was listed, and have them back", async () => {
+		await using own = await openHouse();
+		const { runtime } = own;
+		const document = (told: { readonly document: unknown }) => told.document as Record<string, never>;
+		const state = async () => JSON.stringify(document(await own.do("show", { ref: "@" })).messages);
+		const [whole, start] = [await state(), runtime.wal.tip];
+		await own.do("rewind", { ref: "@-1" });
+		const [oldest = 0] = (await runtime.timeline.moves()).past.map(({ seq }) => seq);
+		await own.do("label", { ref: "@", name: "here" });
+		await own.do("checkout", { ref: "0" });
+		const [empty, before] = [await state(), runtime.wal.tip];
+		const shown = await own.do("undo", { to: oldest }, { dryRun: true });
+		expect(shown.lines.slice(0, 4)).toEqual([
+			"undo 3 moves:",
+			expect.stringMatching(/^ {2}the checkout of #0 by user, from #\d+ \(#/),
+			expect.stringMatching(/^ {2}the label "here" at #\d+ by user \(#/),
+			expect.stringMatching(/^ {2}the rewind to #\d+ \(both\) by user, \d+ records \(#/),
+		]);
+		await expect(own.do("undo", { to: start })).rejects.toThrow(`there is nothing to undo in #${start}; there is in #`);
+		own.answer = false;
+		await own.do("undo", { to: oldest });
+		expect(runtime.wal.tip).toBe(before);
+		own.answer = true;
+		const done = await own.do("undo", { to: oldest });
+		documentSchema(verbOf("undo")).parse(asJson(done.document));
+		expect([await state(), own.asked.at(-1)]).toEqual([
+			whole,
+			expect.stringMatching(/^undo 3 moves, down to the rewind/),
+		]);
+		const { back } = document(done);
+		expect(done.lines).toContain(`all of it the other way: redo --to ${String(back)}`);
+		await own.do("redo", { to: back });
+		expect(await state()).toBe(empty);
+		expect(await runtime.timeline.labels()).toHaveLength(1);
+	});
+
+	test("that were seen before another came are refused, and nothing is written", async () => {
+		await using own = await openHouse();
+		const verb = verbOf("undo");
+		if (verb.access !== "write") throw new Error();
+		await own.do("checkout", { ref: "0" });
+		const [first] = (await own.runtime.timeline.moves()).past;
+		await own.do("undo");
+		await own.do("redo");
+		const [again] = (await own.runtime.timeline.moves()).past;
+		expect(again?.seq).not.toBe(first?.seq);
+		const seen = await verb.look(own.runtime, givenFor(verb, { to: again?.seq }), false);
+		await own.do("label", { ref: "@", name: "meanwhile" });
+		const before = own.runtime.wal.tip;
+		await expect(verb.act(own.runtime, seen, "user")).rejects.toMatchObject({ code: "TIMETRAVEL_STALE" });
+		expect(own.runtime.wal.tip).toBe(before);
+	});
+});
+
+test("a label goes to another moment, is taken away, and comes back by undo; who did so is said", async () => {
+	await using own = await openHouse();
+	const at = async () => (await own.runtime.timeline.labels()).map(({ name, seq }) => `${name} ${seq}`).join();
+	await own.do("label", { ref: "2", name: "here" });
+	await expect(own.do("label", { ref: "3", name: "here" })).rejects.toThrow(
+		/is the label of seq 2 already; .* or move it/,
+	);
+	await expect(own.do("label", { ref: "3", name: "ther\u001be", move: true })).rejects.toThrow(
+		'there is no label "there"; there are here',
+	);
+	expect((await own.do("label", { ref: "3", name: "here", move: true })).lines).toEqual([
+		'#3 is "here" from now on, and #2 no longer',
+	]);
+	const { document, lines } = await own.do("unlabel", { name: "here" });
+	documentSchema(verbOf("unlabel")).parse(asJson(document));
+	expect([lines[0], await at()]).toEqual(['"here" names #3 no longer. Go back with: undo', ""]);
+	const { lines: moves } = await own.do("undo", { list: true });
+	expect(moves).toEqual([
+		expect.stringMatching(/^the end of the label "here" at #3 by user \(#/),
+		expect.stringMatching(/^the move of the label "here" from #2 to #3 by user \(#/),
+		expect.stringMatching(/^the label "here" at #2 by user \(#/),
+	]);
+	const went: string[] = [];
+	for (const verb of ["undo", "undo", "redo"]) {
+		await own.do(verb);
+		went.push(await at());
+	}
+	expect(went).toEqual(["here 3", "here 2", "here 3"]);
 });

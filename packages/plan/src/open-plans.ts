@@ -1,6 +1,7 @@
 /** Plans over a directory, an engine or a log that is open: starts them, goes on with those in flight, and delivers each answer. */
 import { laneClosed, type Model, type StepPorts, stepPorts, type Tool, type Using } from "@reyn/journal";
-import { type Appended, type Draft, isReynError, type LogEngine, type Scope } from "@reyn/wal";
+import { type Appended, type Draft, isReynError, type LogEngine, type Scope, WalError } from "@reyn/wal";
+import { isFull } from "@reyn/wal/internal";
 import { amend, type PlanAmendment } from "./amend.ts";
 import { keptOf, readDecomposition, writeDecomposition } from "./artifact.ts";
 import {
@@ -56,7 +57,7 @@ export interface PlanEnd {
 	readonly plan: string;
 	/** Who waits for it, as `start` was told; absent: nobody has said so. */
 	readonly chain?: string;
-	/** The same whenever this end is told. */
+	/** The same whenever this end is told, also where results of the plan were lost since, and its steps have run again. */
 	readonly key: string;
 	/** `failed`: its last step has. `rewound`: the log was moved to before its start, and it is not there any more. */
 	readonly outcome: "completed" | "failed" | "discarded" | "rewound";
@@ -84,7 +85,7 @@ export interface Plans extends AsyncDisposable {
 	 *
 	 * @param plan its id: letters, digits, `.`, `_` and `-`
 	 * @param proposal the decomposition as a model proposed it
-	 * @throws PlanError `PLAN_INVALID`: nothing is written then
+	 * @throws PlanError `PLAN_INVALID`: nothing is written then; WalError `WAL_FULL`
 	 */
 	start(plan: string, proposal: unknown, options?: StartOptions): Promise<void>;
 	/** As `start`, where the model proposes a plan for a prompt. An answer that was recorded is not paid again. @throws as `start`, and what the model throws */
@@ -104,7 +105,7 @@ export interface Plans extends AsyncDisposable {
 	 * @throws PlanError `PLAN_UNKNOWN`, `PLAN_UNKNOWN_STEP`, `PLAN_LOST`; nothing is changed then
 	 */
 	resume(plan: string, options?: { readonly from?: string }): Promise<readonly string[]>;
-	/** Gives a plan other pending steps. @throws PlanError `PLAN_UNKNOWN`, `PLAN_LOST`, `PLAN_INVALID`; nothing is changed then */
+	/** Gives a plan other pending steps. @throws PlanError `PLAN_UNKNOWN`, `PLAN_LOST`, `PLAN_INVALID`; WalError `WAL_FULL`; nothing is changed then */
 	amend(plan: string, amendment: PlanAmendment): Promise<void>;
 	/** Ends a plan; `deliver` has been told when this resolves. @throws PlanError `PLAN_UNKNOWN` when it is over */
 	discard(plan: string, reason: string): Promise<void>;
@@ -218,10 +219,12 @@ class OpenedPlans implements Plans {
 	}
 
 	amend(plan: string, amendment: PlanAmendment): Promise<void> {
-		return amend(plan, amendment, {
-			...{ runs: () => this.#runs, blobs: this.#log.blobs, tools: this.#names },
-			append: (draft) => this.#append(draft, plan),
-		});
+		return typed(() =>
+			amend(plan, amendment, {
+				...{ runs: () => this.#runs, blobs: this.#log.blobs, tools: this.#names },
+				append: (draft) => this.#append(draft, plan),
+			}),
+		);
 	}
 
 	async discard(plan: string, reason: string): Promise<void> {
@@ -256,7 +259,8 @@ class OpenedPlans implements Plans {
 	#startOnce(plan: string, options: StartOptions, made: () => Promise<Decomposition>): Promise<void> {
 		const under = this.#starting.get(plan);
 		if (under) return under;
-		const starting = this.#start(plan, options, made).finally(() => this.#starting.delete(plan));
+		const start = typed(() => this.#start(plan, options, made));
+		const starting = start.finally(() => this.#starting.delete(plan));
 		this.#starting.set(plan, starting);
 		return starting;
 	}
@@ -347,7 +351,8 @@ class OpenedPlans implements Plans {
 			deliver: async (text) => {
 				const last = stepOf(current(), terminalStep(await stepsNow()).id);
 				const outcome = last.status === "failed" ? "failed" : "completed";
-				await this.#tell(plan, current(), { at: current().since, outcome, text });
+				const { since, answered = since } = current();
+				await this.#tell(plan, current(), { at: answered, outcome, text });
 			},
 			onBoundary: async (kind, title, at) => {
 				// A snapshot only saves reading: without it the plan goes on.
@@ -421,6 +426,22 @@ class OpenedPlans implements Plans {
 
 	#scopeOf(plan: string): Scope {
 		return { ...this.#log.session.scope, run: plan };
+	}
+}
+
+/** What is asked for is refused while the disk is full: beside the log by the same error as in it. @throws WalError `WAL_FULL` */
+async function typed<T>(act: () => Promise<T>): Promise<T> {
+	try {
+		return await act();
+	} catch (error) {
+		if (!isFull(error) || isReynError(error)) throw error;
+		const { code } = error;
+		throw new WalError(
+			"WAL_FULL",
+			`the disk is full (${code}): the steps were not kept, and nothing was changed. Free some space, and ask again`,
+			{ code },
+			{ cause: error },
+		);
 	}
 }
 

@@ -68,6 +68,8 @@ const planRun = z.object({
 	started: z.int(),
 	/** The seq of the start, or of the last change of a step. An answer that was delivered after it is the answer of these steps. */
 	since: z.int(),
+	/** The `since` of the answer that these steps had, which may have been told: some of them run again since their results are lost. Absent: they had none. */
+	answered: z.int().optional(),
 	decomposition: z.string(),
 	/** The id of the model that it was begun with; absent: unknown. */
 	model: z.string().optional(),
@@ -78,6 +80,8 @@ const planRun = z.object({
 	status: z.enum(["running", "paused", "completed", "aborted"]),
 	/** Why it is paused, or was given up; absent: it is not, or nobody has said why. */
 	why: z.string().optional(),
+	/** A person has paused it, or has given it up; absent: it is not, or that came about by itself. */
+	by: z.literal("person").optional(),
 	/** By step id; a step that never started is absent. */
 	steps: z.record(z.string(), stepRun),
 	/** The seq and the content of `plan_aborted`, until the plan's lane is closed: its notice is still to be delivered. */
@@ -103,7 +107,7 @@ type OverPlan = z.infer<typeof overRun>;
 /** Every plan of a session and how far it has come. */
 export const planRuns = defineProjection({
 	name: "plans",
-	version: 5,
+	version: 6,
 	schema: z.object({ live: liveRuns }),
 	lists: { over: overRun },
 	init: () => ({ live: {}, over: List.of<OverPlan>() }),
@@ -152,23 +156,25 @@ export const planRuns = defineProjection({
 		on(planStepsReset, (state, { plan, steps, why }, record) =>
 			steps.reduce(
 				(next, step) => withStep(next, plan, step, record, again),
-				why === undefined ? reopened(state, plan) : state,
+				why === undefined ? reopened(state, plan) : withPlan(state, plan, unanswered),
 			),
 		),
 		on(planAmended, (state, { plan, steps: size, decomposition }) =>
 			withPlan(state, plan, (run) => ({ ...run, size, decomposition })),
 		),
-		on(planPaused, (state, { plan, why }) =>
-			withPlan(state, plan, ({ why: _before, ...run }) => ({
-				...{ ...run, status: "paused" },
+		on(planPaused, (state, { plan, why, by }) =>
+			withPlan(state, plan, (run) => ({
+				...{ ...running(run), status: "paused" },
 				...(why === undefined ? {} : { why }),
+				...(by && { by }),
 			})),
 		),
 		on(planResumed, (state, { plan }) => withPlan(state, plan, running)),
 		on(planCompleted, (state, { plan }) => withPlan(state, plan, (run) => ({ ...running(run), status: "completed" }))),
-		on(planAborted, (state, { plan, reason, tell }, { seq }) =>
+		on(planAborted, (state, { plan, reason, by, tell }, { seq }) =>
 			withPlan(state, plan, (run) => ({
 				...{ ...running(run), status: "aborted", why: reason },
+				...(by && { by }),
 				ended: { seq, reason, ...(tell === undefined ? {} : { tell }) },
 			})),
 		),
@@ -213,7 +219,13 @@ const fromFourth = (all: z.infer<typeof liveRuns>): unknown => ({
 
 const isOver = (run: PlanRun): boolean => !isInFlight(run) && run.ended === undefined;
 
-const running = ({ why: _why, ...run }: PlanRun): PlanRun => ({ ...run, status: "running" });
+/** One of whose results one is lost: if it had all, its answer was made. */
+const unanswered = (run: PlanRun): PlanRun =>
+	Object.values(run.steps).filter(({ status }) => status === "completed" || status === "failed").length === run.size
+		? { answered: run.since, ...run }
+		: run;
+
+const running = ({ why: _why, by: _by, ...run }: PlanRun): PlanRun => ({ ...run, status: "running" });
 
 const tookOf = (step: StepRun, { ts }: WalRecord): { readonly took?: number } =>
 	step.status === "running" && step.at !== undefined ? { took: Math.max(0, ts - step.at) } : {};
@@ -262,12 +274,15 @@ function placed({ live, over }: PlanRuns, plan: string, run: PlanRun): PlanRuns 
 
 /** With a plan that waits, or has its answer, running again. One that was given up is taken up again by an undo alone. */
 function reopened(state: PlanRuns, plan: string): PlanRuns {
-	if (entryAt(state.live, plan)) return withPlan(state, plan, (run) => (isInFlight(run) ? running(run) : run));
+	if (entryAt(state.live, plan)) return withPlan(state, plan, (run) => (isInFlight(run) ? anew(run) : run));
 	const place = placeOver(state.over, plan);
 	const { plan: _id, ...run } = state.over.at(place) ?? { plan };
 	if (!("status" in run) || run.status !== "completed") return state;
-	return { live: { ...state.live, [plan]: running(run) }, over: state.over.splice(place, 1) };
+	return { live: { ...state.live, [plan]: anew(run) }, over: state.over.splice(place, 1) };
 }
+
+/** Running, to come to another answer. */
+const anew = ({ answered: _answered, ...run }: PlanRun): PlanRun => running(run);
 
 /** Out of the list: it is not there. */
 function placeOver(over: PlanRuns["over"], plan: string): number {

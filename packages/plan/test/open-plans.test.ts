@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { fileEngine, type LogEngine, memoryEngine } from "@reyn/wal";
 import { MortalDisk } from "@reyn/wal/testing";
 import { describe, expect, test } from "vitest";
+import { FillingDisk } from "../../../tests/kit/filling-disk.ts";
 import { type OpenPlansOptions, openPlans, type PlanEnd, type Plans } from "../src/index.ts";
 import { failing, PauselessTime, type Script, scripted } from "./plan-process.ts";
 
@@ -358,4 +359,97 @@ test("in a directory snapshots are stored when due, a large result lies beside t
 	} finally {
 		rmSync(at, { recursive: true });
 	}
+});
+
+test("where a result is lost after the answer was told, its step is paid again, and the answer is told with the same key", async () => {
+	const at = mkdtempSync(join(tmpdir(), "reyn-plans-"));
+	try {
+		const model = scripted({ s1: "one ".repeat(1000), s3: "three ".repeat(1000) });
+		const keys: string[] = [];
+		const deliver = ({ key }: PlanEnd): void => void keys.push(key);
+		const dying = async (end: PlanEnd): Promise<void> => {
+			deliver(end);
+			throw failing("killed", { retryable: false });
+		};
+		await live(at, { model, deliver: dying }, async (plans) => {
+			await plans.start("p1", plan);
+			await plans.idle();
+		});
+		for (const name of readdirSync(join(at, "blobs")))
+			if (!["plans", "snapshots"].includes(name)) rmSync(join(at, "blobs", name), { recursive: true });
+		await live(at, { model, deliver: dying }, async (plans) => plans.idle());
+		await live(at, { model, deliver }, async (plans) => {
+			await plans.idle();
+			expect(keys).toEqual([keys[0], keys[0], keys[0]]);
+			expect([...model.paid].sort()).toEqual(["s1/0", "s1/0", "s2/0", "s3/0", "s3/0"]);
+			// A person asks for another answer.
+			await plans.resume("p1", { from: "s3" });
+			await plans.idle();
+			expect([keys.length, new Set(keys).size]).toEqual([4, 2]);
+		});
+	} finally {
+		rmSync(at, { recursive: true });
+	}
+});
+
+describe("a disk that is full", () => {
+	const opening = (disk: FillingDisk) => fileEngine("/state", { disk });
+	/** Fills the disk while a step is asked for, once. */
+	function filling(disk: FillingDisk, step: string): Script {
+		let times = 0;
+		const say = (): string => {
+			disk.isFull = ++times === 1;
+			return `${step} `.repeat(1000);
+		};
+		return scripted({ [step]: say });
+	}
+
+	test.each(["s1", "s3"])(
+		"when %s has its result: the plan waits and says so, and goes on when there is space",
+		async (step) => {
+			const disk = new FillingDisk();
+			const model = filling(disk, step);
+			const waits: string[] = [];
+			const observe: OpenPlansOptions["observe"] = (event) => void waits.push(event.type);
+			await live(opening(disk), { model, observe }, async (plans, told) => {
+				await plans.start("p1", plan);
+				while (!waits.includes("no_space")) await new Promise((resolve) => setTimeout(resolve, 5));
+				// What somebody asks for is refused, and nothing is changed.
+				const refused = { code: "WAL_FULL", message: /not kept, and nothing was changed/ };
+				await expect(plans.start("p2", plan)).rejects.toMatchObject(refused);
+				const amendment = { describe: { s3: "say it" } };
+				if (step === "s1") await expect(plans.amend("p1", amendment)).rejects.toMatchObject(refused);
+				expect([plans.list().length, told]).toEqual([1, []]);
+				disk.isFull = false;
+				await plans.idle();
+				await plans.start("p2", plan);
+				await plans.idle();
+				expect(told.map(({ plan: id, outcome }) => `${id} ${outcome}`).sort()).toEqual([
+					"p1 completed",
+					"p2 completed",
+				]);
+				expect([...model.paid].sort()).toEqual(["s1/0", "s1/0", "s2/0", "s2/0", "s3/0", "s3/0"]);
+			});
+		},
+	);
+
+	test("when its process ends: the next one is refused until there is space, and pays again for no more than what was open", async () => {
+		const disk = new FillingDisk();
+		const model = filling(disk, "s3");
+		const deliver = (): void => {};
+		const opened = await openPlans(opening(disk), { model, deliver });
+		await opened.start("p1", plan);
+		while (!disk.isFull) await new Promise(setImmediate);
+		await expect(opened.close()).rejects.toMatchObject({ code: "WAL_FULL" });
+		await expect(openPlans(opening(disk), { model, deliver })).rejects.toMatchObject({
+			code: "WAL_IO",
+			message: /ENOSPC/,
+		});
+		disk.isFull = false;
+		await live(opening(disk), { model: scripted({}) }, async (plans, told) => {
+			await plans.idle();
+			expect(told).toMatchObject([{ outcome: "completed", text: "s3 done" }]);
+		});
+		expect([...model.paid].sort()).toEqual(["s1/0", "s2/0", "s3/0"]);
+	});
 });

@@ -34,6 +34,7 @@ export type { SpentOnWork } from "./features/budget/budget-host.ts";
 export type { BudgetLimit, BudgetOptions } from "./features/budget/options.ts";
 export { budgetExtended } from "./features/budget/records.ts";
 export type { ConfigFiles } from "./features/config/config-files.ts";
+export type { Adoption } from "./features/conversation/adopted.ts";
 export {
 	type ConversationItem,
 	type ConversationState,
@@ -46,6 +47,7 @@ export {
 	compactionAsked,
 	conversationCompacted,
 	conversationRecords,
+	messageAdopted,
 	messageDelivered,
 	toolFailed,
 	turnCompleted,
@@ -53,13 +55,14 @@ export {
 	userPrompt,
 } from "./features/conversation/records.ts";
 export type { GivenFile, PromptOptions } from "./features/conversation/turns.ts";
-export type { ComparedFile, FileHistory, FilesSince, TouchedFile } from "./features/files/file-history.ts";
-export type {
-	FileChanged,
-	FilesPreview,
-	FilesRestored,
-	KeptFile,
-	Theirs,
+export type { ComparedFile, FileBetween, FileHistory, FilesSince, TouchedFile } from "./features/files/file-history.ts";
+export {
+	adoptedPath,
+	type FileChanged,
+	type FilesPreview,
+	type FilesRestored,
+	type KeptFile,
+	type Theirs,
 } from "./features/files/file-restore.ts";
 export type { FileWrite } from "./features/files/file-writes.ts";
 export { allRecords, facets } from "./features/index.ts";

@@ -33,11 +33,13 @@ import {
 } from "@reyn/skill-resume";
 import type { View } from "@reyn/snapshot";
 import type { Checkout, StateDiff, StepOptions, Stepped, Timeline } from "@reyn/timetravel";
+import { assertActor } from "@reyn/timetravel/internal";
 import type { Clock, Draft, Ids, Scope, Seq, Timers, TornTail, Wal } from "@reyn/wal";
 import type { RuntimeEvent } from "./events.ts";
 import type { SpentOnWork } from "./features/budget/budget-host.ts";
 import type { BudgetOptions } from "./features/budget/options.ts";
 import type { ConfigFiles } from "./features/config/config-files.ts";
+import { type Adoption, answerAt } from "./features/conversation/adopted.ts";
 import { assertCompactable } from "./features/conversation/compaction.ts";
 import {
 	type ConversationState,
@@ -49,10 +51,17 @@ import {
 } from "./features/conversation/conversation.ts";
 import type { BackgroundMessage } from "./features/conversation/events.ts";
 import { TURN, undeliveredIn } from "./features/conversation/pieces.ts";
+import { messageAdopted } from "./features/conversation/records.ts";
 import { INSTRUCTIONS } from "./features/conversation/turn.ts";
 import type { GivenFile, PromptOptions } from "./features/conversation/turns.ts";
 import type { FileHistory } from "./features/files/file-history.ts";
-import type { FileRestore, FilesPreview, FilesRestored, Theirs } from "./features/files/file-restore.ts";
+import {
+	ADOPT,
+	type FileRestore,
+	type FilesPreview,
+	type FilesRestored,
+	type Theirs,
+} from "./features/files/file-restore.ts";
 import { type BuiltIn, builtIn } from "./features/index.ts";
 import type { PermissionMode } from "./features/permission/decide.ts";
 import type { PermissionOptions, Permissions } from "./features/permission/permission-host.ts";
@@ -272,9 +281,11 @@ export interface FilesAlong {
 	readonly files?: boolean;
 	/** Those that somebody else has changed since, to be taken all the same, as `previewFiles` has shown them. */
 	readonly theirs?: readonly Theirs[];
+	/** Where `previewFiles` would keep any file as it is, nothing is moved. Default: it stays, and is named. */
+	readonly allOrNothing?: boolean;
 }
 
-export type StepConfirmed = Omit<StepOptions, "actor" | "along"> & Pick<FilesAlong, "theirs">;
+export type StepConfirmed = Omit<StepOptions, "actor" | "along"> & Omit<FilesAlong, "files">;
 
 /** What became of files, where a move has taken any along. */
 export interface WithFiles {
@@ -741,11 +752,13 @@ export class Runtime implements AsyncDisposable {
 	 * its answer.
 	 *
 	 * @returns the ids of the steps that run again
-	 * @throws PlanError `PLAN_UNKNOWN`, `PLAN_UNKNOWN_STEP`, `PLAN_LOST`
+	 * @throws PlanError `PLAN_UNKNOWN`, `PLAN_UNKNOWN_STEP`, `PLAN_LOST`; TimetravelError `TIMETRAVEL_STALE`
 	 */
-	async resumePlan(plan: string, from?: string): Promise<readonly string[]> {
+	async resumePlan(plan: string, from?: string, { expect }: Confirmed = {}): Promise<readonly string[]> {
 		this.#kernel.assertOpen();
-		return this.#kernel.hostOf(this.#builtIn.plan).resume(this.#ownerOfPlan(plan), plan, from);
+		const session = this.#ownerOfPlan(plan);
+		await this.timeline.ifStill(expect, planWork(session.scope, plan).scope, () => {});
+		return this.#kernel.hostOf(this.#builtIn.plan).resume(session, plan, from);
 	}
 
 	/**
@@ -766,15 +779,76 @@ export class Runtime implements AsyncDisposable {
 	 * stays, unless the move is told to take it. Reads only.
 	 *
 	 * @param takesTheirs is it to be taken?
+	 * @param only of these paths alone; absent: of all
 	 * @throws RuntimeError `RUNTIME_FILES`; TimetravelError `TIMETRAVEL_OUT_OF_RANGE`, `TIMETRAVEL_PRUNED`
 	 */
-	previewFiles(seq: Seq, takesTheirs = false): Promise<FilesPreview> {
-		return this.#restore.preview(seq, takesTheirs);
+	previewFiles(seq: Seq, takesTheirs = false, only?: readonly string[]): Promise<FilesPreview> {
+		return this.#restore.preview(seq, takesTheirs, only);
 	}
 
-	/** Has this move taken files along? Then `undo` and `redo` of it do. */
-	hasMovedFiles(move: Seq): Promise<boolean> {
-		return this.#restore.goesAlong(move);
+	/** Has this move taken files along? Then `undo` and `redo` of it do. `only`: of these paths alone. */
+	filesMovedBy(move: Seq): Promise<{ readonly only?: readonly string[] | undefined } | undefined> {
+		return this.#restore.alongWith(move);
+	}
+
+	/**
+	 * Takes one file over as it was at a moment, on whatever line: a write that is recorded with what it held, in a move that leaves history as it
+	 * is, so `undo` takes it back alone, and a start finishes it after a crash. {@link previewFiles} of this path says what it does.
+	 *
+	 * @param path as tools have named it
+	 * @throws RuntimeError `RUNTIME_FILES`; TimetravelError `TIMETRAVEL_STALE`, `TIMETRAVEL_PRUNED`, `TIMETRAVEL_OUT_OF_RANGE`. Nothing is written then
+	 */
+	async adoptFile(
+		path: string,
+		from: Seq,
+		actor: string,
+		{ expect, theirs }: Confirmed & Pick<FilesAlong, "theirs"> = {},
+	): Promise<Checkout & WithFiles> {
+		const along = async () => this.#restore.along(theirs, [path]);
+		const how = { actor, mode: ADOPT, drop: [], along, ...(expect !== undefined && { expect }) };
+		return this.#withFiles(await this.#kernel.move(() => this.timeline.checkout(from, how)));
+	}
+
+	/**
+	 * What {@link adoptMessage} would take over: the last answer of a session at a moment, on whatever line, or what a step of a plan had found
+	 * there. Reads only.
+	 *
+	 * @throws RuntimeError `RUNTIME_ADOPT`, `RUNTIME_UNKNOWN_SESSION`; TimetravelError as {@link checkout}; PlanError `PLAN_UNKNOWN`
+	 */
+	async previewAdoption(
+		from: Seq,
+		step?: { readonly plan: string; readonly step: string },
+		scope: SessionScope = mainSession,
+	): Promise<Adoption> {
+		const view = await this.timeline.at(from, this.#kernel.sessions.at(scope).scope);
+		if (!step) return answerAt(from, view, this.#kernel.results);
+		const text = await this.#kernel.hostOf(this.#builtIn.plan).resultAt(from, view, step.plan, step.step);
+		return { from, source: { plan: step.plan, step: step.step }, text };
+	}
+
+	/**
+	 * Takes a text over from another moment into a conversation: the model is shown it from then on, and where it comes from. A move
+	 * of a person, which `undo` takes back. @returns the seq of its record, once that is durable
+	 *
+	 * @throws as {@link previewAdoption}; TimetravelError `TIMETRAVEL_STALE`, `TIMETRAVEL_ACTOR`. Nothing is written then
+	 */
+	async adoptMessage(
+		{ from, source }: Pick<Adoption, "from" | "source">,
+		actor: string,
+		scope: SessionScope = mainSession,
+		{ expect }: Confirmed = {},
+	): Promise<Seq> {
+		this.#kernel.assertOpen();
+		assertActor(actor);
+		return this.#kernel.toItsEnd(async () => {
+			const found = await this.previewAdoption(from, "plan" in source ? source : undefined, scope);
+			const session = this.#kernel.sessions.at(scope);
+			const { seq, durable } = await this.timeline.ifStill(expect, session.scope, () =>
+				session.log.append(messageAdopted({ ...found, actor }), session.scope),
+			);
+			await durable;
+			return seq;
+		});
 	}
 
 	/**
@@ -782,6 +856,7 @@ export class Runtime implements AsyncDisposable {
 	 * default the session of the preview, else the main session.
 	 *
 	 * @param theirs files that somebody else has changed since, to be taken along all the same: `theirs` of `previewFiles`
+	 * @param allOrNothing as in {@link FilesAlong}
 	 * @param turn one that is open at the target, to go on from there: what it had done by then is recalled, the rest is done again.
 	 * Default: it is closed as interrupted
 	 * @throws RuntimeError `RUNTIME_UNKNOWN_SESSION`, `RUNTIME_FILES`; and as `applyRewind` of `@reyn/rewind-modes` does. Nothing is written then
@@ -791,6 +866,7 @@ export class Runtime implements AsyncDisposable {
 		actor: string,
 		scope?: SessionScope,
 		theirs?: readonly Theirs[],
+		allOrNothing = false,
 		turn?: Seq,
 	): Promise<RewindResult & WithFiles> {
 		this.#kernel.assertOpen();
@@ -799,8 +875,9 @@ export class Runtime implements AsyncDisposable {
 		const own = this.#kernel.sessions.at(sessionOf(preview?.scope ?? {}));
 		const session = scope ? this.#kernel.sessions.at(scope) : own;
 		const log = { append: (draft: Draft, at: Scope) => session.log.append(draft, at) };
+		const files = () => this.#along(async () => preview.target, { theirs, allOrNothing });
 		const along = async () => ({
-			...(preview.files && this.#restore.along(theirs)),
+			...(preview.files && (await files())),
 			...(turn !== undefined && { [TURN]: turn }),
 		});
 		const how = { actor, log, session: session.scope, ...((preview?.files || turn !== undefined) && { along }) };
@@ -817,10 +894,11 @@ export class Runtime implements AsyncDisposable {
 		seq: Seq,
 		actor: string,
 		scope: Scope = {},
-		{ expect, files = false, theirs }: Confirmed & FilesAlong = {},
+		{ expect, files = false, ...taken }: Confirmed & FilesAlong = {},
 	): Promise<Checkout & WithFiles> {
 		if (files) this.#assertWhole(scope);
-		const along = files && { along: async () => this.#restore.along(theirs) };
+		const to = async () => (await this.timeline.preview(seq, { scope })).target;
+		const along = files && { along: () => this.#along(to, taken) };
 		const how = { actor, scope, ...(expect === undefined ? {} : { expect }), ...(along || {}) };
 		const result = await this.#kernel.move(async () => {
 			await this.timeline.assertKnown(scope);
@@ -850,9 +928,22 @@ export class Runtime implements AsyncDisposable {
 		return this.#step("redo", actor, confirmed);
 	}
 
-	async #step(verb: "undo" | "redo", actor: string, { theirs, ...confirmed }: StepConfirmed) {
-		const along = async (of: Seq) => ((await this.#restore.goesAlong(of)) ? this.#restore.along(theirs) : undefined);
+	async #step(verb: "undo" | "redo", actor: string, { theirs, allOrNothing, ...confirmed }: StepConfirmed) {
+		const along = async (of: Seq) => {
+			const files = await this.#restore.alongWith(of);
+			return files && this.#along(async () => of - 1, { theirs, allOrNothing }, files.only);
+		};
 		return this.#withFiles(await this.#kernel.move(() => this.timeline[verb]({ ...confirmed, actor, along })));
+	}
+
+	/** What stands in the reset of a move to a seq that takes files along. @throws RuntimeError `RUNTIME_FILES` */
+	async #along(
+		to: () => Promise<Seq>,
+		{ theirs, allOrNothing }: { readonly [Part in "theirs" | "allOrNothing"]?: FilesAlong[Part] | undefined },
+		only?: readonly string[],
+	) {
+		if (allOrNothing) await this.#restore.assertAll(await to(), theirs, only);
+		return this.#restore.along(theirs, only);
 	}
 
 	/** Files belong to no session: of a part of history they cannot go back. */

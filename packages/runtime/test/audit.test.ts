@@ -221,6 +221,26 @@ const lines: readonly (readonly [kind: string, data: object, line: object])[] = 
 		{ name: "good", target: 2, actor: "ada" },
 		{ kind: "move", what: "labelled", label: "good", target: 2, actor: "ada" },
 	],
+	[
+		"label",
+		{ name: "good", target: 9, was: 2, actor: "ada" },
+		{ kind: "move", what: "labelled", label: "good", target: 9, was: 2, actor: "ada" },
+	],
+	[
+		"reset",
+		{ target: 2, drop: [], mode: "adopt", actor: "ada", along: { files: { theirs: [], only: ["a.ts"] } } },
+		{ kind: "move", what: "adopted", target: 2, actor: "ada" },
+	],
+	[
+		"message_adopted",
+		{ from: 9, source: { message: 4 }, text: "private", actor: "ada" },
+		{ kind: "move", what: "adopted", target: 9, message: 4, actor: "ada" },
+	],
+	[
+		"message_adopted",
+		{ from: 9, source: { plan: "p2", step: "s1" }, text: "private", actor: "ada" },
+		{ kind: "move", what: "adopted", target: 9, plan: "p2", step: "s1", actor: "ada" },
+	],
 	["label", { name: "good", target: 2, gone: true, actor: "ada" }, { kind: "move", what: "unlabelled", label: "good" }],
 	[
 		"rewind_note",

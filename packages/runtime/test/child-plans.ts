@@ -5,7 +5,7 @@ import { defineSkill, done, next, type Skill } from "@reyn/skill-resume";
 import type { WalRecord } from "@reyn/wal";
 import { z } from "zod";
 import type { Runtime, RuntimeOptions } from "../src/index.ts";
-import { lastOf, open, type Project, scripted } from "./project.ts";
+import { lastOf, open, type Project, type Script, scripted } from "./project.ts";
 
 /** How often the far side was asked to do what, by the seq in the key of the call. */
 export type Ledger = Map<number, number>;
@@ -85,8 +85,9 @@ export const proposal = {
 export const CALLS = 6;
 
 /** Proposes the plan, audits in its first step and pays, and says what it was told. */
-export const model = (args: unknown = { topic: "tea" }) =>
-	scripted((request) => {
+export const saying =
+	(args: unknown = { topic: "tea" }): Script =>
+	(request) => {
 		const [asked] = request.messages;
 		const last = lastOf(request);
 		if (request.system === "audit") return last === "say it" ? "signed" : "seen";
@@ -98,7 +99,9 @@ export const model = (args: unknown = { topic: "tea" }) =>
 				{ name: "pay", args: {} },
 			];
 		return `told: ${request.messages.flatMap(({ role, text }) => (role === "tool" ? [text] : [])).join("; ")}`;
-	});
+	};
+
+export const model = (args?: unknown) => scripted(saying(args));
 
 export const pay = (ledger: Ledger): Tool => ({
 	...{ name: "pay", description: "pays", parameters: {}, purity: "side_effect" as const },

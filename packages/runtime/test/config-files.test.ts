@@ -172,7 +172,7 @@ function draw(random: Random): Command {
 	};
 }
 
-const runs = Number(process.env.REYN_RUNS ?? sample(8, 100));
+const runs = Number(process.env.REYN_RUNS ?? sample(8, 50));
 
 test.skipIf(overSqlite)("after any history is what a model has copied", { timeout: 60_000 + runs * 4000 }, async () => {
 	const met = { undo: 0, redo: 0, moved: 0, changed: 0 };

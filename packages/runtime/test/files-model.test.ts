@@ -5,8 +5,8 @@
  * `REYN_RUNS` sets how many there are (default 4), `REYN_SEED` the first one's seed.
  */
 import { createHash } from "node:crypto";
-import { cp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { chmod, cp, mkdir, readdir, readFile, readlink, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { fileVersion, type Tool, type WorkFiles } from "@reyn/journal";
 import { createFileTools, createWorkFiles } from "@reyn/tools";
 import type { Seq } from "@reyn/wal";
@@ -14,6 +14,7 @@ import { afterAll, expect, test } from "vitest";
 import { type Random, SEED, seeded } from "../../../tests/kit/seeded.ts";
 import { sample } from "../../../tests/sample.ts";
 import { mainSession, type Runtime, type SessionScope } from "../src/index.ts";
+import { haltedFiles } from "./halted-files.ts";
 import { reachable, seal } from "./kept-files.ts";
 import { makeProject, type Opened, open, overSqlite, type Project, scripted, storeAt } from "./project.ts";
 
@@ -25,9 +26,9 @@ const sessions: readonly SessionScope[] = [
 	{ agent: "default", session: "side" },
 	{ agent: "bob", session: "main" },
 ];
-const paths = ["a.txt", "b.txt", "src/c.txt", "src/d.txt", "README.md"];
+const paths = ["a.txt", "b.txt", "src/c.txt", "src/d.txt", "README.md", "src/deep/e.txt"];
 
-const restores = { restored: 0, undone: 0, kept: 0, ...(overSqlite ? {} : { diedInIt: 0 }) };
+const restores = { restored: 0, undone: 0, redone: 0, kept: 0, ...(overSqlite ? {} : { diedInIt: 0 }) };
 
 /** What the histories have come to, together: a model that meets nothing proves nothing. */
 const met = {
@@ -39,6 +40,7 @@ const met = {
 	gone: 0,
 	moved: 0,
 	absent: 0,
+	inTheWay: 0,
 	...restores,
 };
 
@@ -75,6 +77,8 @@ class History {
 	readonly #written = new Set<string>();
 	/** All that others have put anywhere. */
 	readonly #foreign = new Set<string>();
+	/** Where somebody else has put a link or a directory. */
+	readonly #inTheWay = new Set<string>();
 	#dies: "before" | "after" | undefined;
 	/** Counts the changes of files until the process dies in a rewind. */
 	#untilDeath = Number.POSITIVE_INFINITY;
@@ -127,18 +131,16 @@ class History {
 	/** Before or after a change of a file, state and files are put aside: the next process finds them so. */
 	#mortal(files: WorkFiles): WorkFiles {
 		const dies = async (): Promise<void> => {
-			if (this.#untilDeath-- !== 0) return;
 			this.#hasDied = true;
-			for (const place of [this.#project.state, this.#project.cwd]) await cp(place, aside(place), { recursive: true });
+			for (const place of [this.#project.state, this.#project.cwd])
+				await cp(place, aside(place), { recursive: true, verbatimSymlinks: true });
 		};
-		return {
-			...files,
-			put: async (...args) => {
-				await dies();
-				await files.put(...args);
-				await dies();
-			},
-		};
+		return haltedFiles(
+			files,
+			() => this.runtime.wal.tip,
+			dies,
+			() => this.#untilDeath-- === 0,
+		);
 	}
 
 	async #tree(): Promise<Tree> {
@@ -149,6 +151,20 @@ class History {
 			return [path.slice(cwd.length + 1), await readFile(path, "utf8")] as const;
 		});
 		return new Map(await Promise.all(files));
+	}
+
+	/** All that is there, to the permissions of files and where links lead. */
+	async #all(): Promise<readonly string[]> {
+		const { cwd } = this.#project;
+		const found = await readdir(cwd, { recursive: true, withFileTypes: true });
+		const all = found.map(async (each) => {
+			const path = join(each.parentPath, each.name);
+			const name = path.slice(cwd.length + 1);
+			if (each.isSymbolicLink()) return `${name} -> ${await readlink(path)}`;
+			if (each.isDirectory()) return this.#inTheWay.has(name) ? `${name}/` : "";
+			return `${name} ${((await stat(path)).mode & 0o777).toString(8)} ${await readFile(path, "utf8")}`;
+		});
+		return (await Promise.all(all)).filter((each) => each !== "").sort();
 	}
 
 	async #copy(): Promise<void> {
@@ -208,42 +224,70 @@ class History {
 	}
 
 	async #foreignChange(): Promise<void> {
-		const path = join("src", this.#random.pick(["c.txt", "d.txt"]));
+		const [path, other] = this.#random.pick([
+			["src/c.txt", "src/d.txt"],
+			["src/d.txt", "src/c.txt"],
+		] as const);
+		const [at, there] = [path, other].map((each) => join(this.#project.cwd, each)) as [string, string];
 		met.byOthers++;
+		// What is in the way is taken out of it again.
+		if (this.#inTheWay.delete(path)) return rm(at, { recursive: true });
 		this.#others.add(path);
-		const text = `theirs ${++this.#made}\n`;
-		this.#foreign.add(text);
-		if (this.#random.chance(0.3)) await rm(join(this.#project.cwd, path), { force: true });
-		else await writeFile(join(this.#project.cwd, path), text);
+		const before = (await this.#tree()).get(path);
+		await mkdir(dirname(at), { recursive: true });
+		switch (this.#random.below(8)) {
+			case 0:
+				return rm(at, { force: true });
+			case 1:
+				return before === undefined ? undefined : chmod(at, this.#random.pick([0o600, 0o640, 0o755]));
+			case 2: {
+				if (before === undefined || this.#inTheWay.has(other)) return;
+				this.#others.add(other);
+				this.#foreign.add(before);
+				return rename(at, there);
+			}
+			case 3: {
+				await rm(at, { force: true });
+				this.#inTheWay.add(path);
+				met.inTheWay++;
+				if (this.#random.chance(0.5)) return symlink(this.#random.pick(["../a.txt", "nowhere"]), at);
+				this.#others.add(join(path, "theirs.txt"));
+				await mkdir(at);
+				return writeFile(join(at, "theirs.txt"), "theirs\n");
+			}
+			default: {
+				// Some do what a tool does too.
+				const text = this.#random.chance(0.3) ? `again ${this.#random.below(2)}\n` : `theirs ${++this.#made}\n`;
+				this.#foreign.add(text);
+				return writeFile(at, text);
+			}
+		}
 	}
 
 	async #move(): Promise<void> {
 		try {
-			await this.runtime.checkout(this.#random.pick(reachable(this.runtime)), "test");
+			const scope = this.#random.chance(0.3) ? this.#random.pick(sessions) : {};
+			await this.runtime.checkout(this.#random.pick(reachable(this.runtime)), "test", scope);
 			met.moved++;
 		} catch (error) {
-			// Inside a cycle of tool calls it goes to the checkpoint before, which may be gone.
-			if ((error as { code?: unknown }).code !== "TIMETRAVEL_PRUNED") throw error;
+			// Inside a cycle of tool calls it goes to the checkpoint before, which may be gone. Nobody may have been there yet.
+			if (!["TIMETRAVEL_PRUNED", "TIMETRAVEL_COVERAGE"].includes((error as { code: string }).code)) throw error;
 		}
 	}
 
 	/** Goes anywhere with the files, perhaps dies in it, and perhaps takes it back. */
 	async #restore(): Promise<void> {
-		const before = await this.#tree();
+		const [before, all] = [await this.#tree(), await this.#all()];
 		const seq = this.#random.pick(reachable(this.runtime).filter((each) => this.#copies.has(each)));
-		if (!overSqlite && this.#random.chance(0.4)) this.#untilDeath = this.#random.below(6);
 		const takes = this.#random.chance(0.3);
 		let target: Seq;
 		try {
 			const theirs = takes ? (await this.runtime.previewFiles(seq, true)).theirs : [];
-			({ target } = await this.runtime.checkout(seq, "test", {}, { files: true, theirs }));
+			({ target } = await this.#mayDie(() => this.runtime.checkout(seq, "test", {}, { files: true, theirs })));
 		} catch (error) {
 			if ((error as { code?: unknown }).code !== "TIMETRAVEL_PRUNED") throw error;
 			return;
-		} finally {
-			this.#untilDeath = Number.POSITIVE_INFINITY;
 		}
-		if (this.#hasDied) await this.#revive();
 		const [after, copy] = [await this.#tree(), this.#copies.get(target)];
 		for (const path of new Set([...before.keys(), ...after.keys()])) {
 			const [was, is] = [before.get(path), after.get(path)];
@@ -254,21 +298,40 @@ class History {
 				met.kept++;
 			}
 		}
+		const odd = (each: readonly string[]) => each.filter((line) => / -> |\/$/.test(line));
+		expect(odd(await this.#all())).toEqual(odd(all));
 		this.#leaves(before, after);
 		met.restored++;
 		await this.#copy();
-		if (target === seq && this.runtime.wal.tip > seq && this.#random.chance(0.5)) await this.#takeBack(before);
+		if (this.runtime.wal.tip > seq && this.#random.chance(0.5)) await this.#toAndFro(all);
 	}
 
-	async #takeBack(before: Tree): Promise<void> {
+	/** Does it, and the process may die in it. */
+	async #mayDie<T>(move: () => Promise<T>): Promise<T> {
+		if (!overSqlite && this.#random.chance(0.4)) this.#untilDeath = this.#random.below(6);
+		try {
+			return await move();
+		} finally {
+			this.#untilDeath = Number.POSITIVE_INFINITY;
+			if (this.#hasDied) await this.#revive();
+		}
+	}
+
+	/** Undo, and then redo and undo again, so often. */
+	async #toAndFro(before: readonly string[]): Promise<void> {
 		const [move] = (await this.runtime.timeline.moves()).past.slice(-1);
-		if (!move || !(await this.runtime.hasMovedFiles(move.seq))) return;
-		const restored = await this.#tree();
-		await this.runtime.undo("test");
-		const after = await this.#tree();
-		this.#leaves(restored, after);
-		expect([...after].sort()).toEqual([...before].sort());
-		met.undone++;
+		if (!move || !(await this.runtime.filesMovedBy(move.seq))) return;
+		const both = [before, await this.#all()] as const;
+		for (let steps = 1 + this.#random.below(4), at = 1; steps > 0; steps--) {
+			const was = await this.#tree();
+			at = 1 - at;
+			await this.#mayDie(() => (at === 0 ? this.runtime.undo("test") : this.runtime.redo("test")));
+			expect(await this.#all()).toEqual(both[at]);
+			this.#leaves(was, await this.#tree());
+			await this.#copy();
+			if (at === 0) met.undone++;
+			else met.redone++;
+		}
 	}
 
 	#leaves(before: Tree, after: Tree): void {
@@ -355,8 +418,10 @@ class History {
 				if (before.kind === "none") held.delete(file.path);
 				else held.set(file.path, Buffer.from(before.bytes).toString());
 				if (before.kind === "none") met.absent++;
-				expect(now.kind).toBe(present.has(file.path) ? "file" : "none");
-				if (this.#others.has(file.path)) {
+				const isThere = present.has(file.path) ? "file" : "none";
+				expect([file.path, now.kind]).toEqual([file.path, this.#inTheWay.has(file.path) ? "unknown" : isThere]);
+				if (this.#inTheWay.has(file.path)) expect(others.since).toBe("unknown");
+				else if (this.#others.has(file.path)) {
 					if (this.#left.has(file.path) && file.writes.every(({ outcome }) => outcome === "done"))
 						expect([file.path, others.since]).toEqual([
 							file.path,

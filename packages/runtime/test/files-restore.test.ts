@@ -1,12 +1,14 @@
 /** Files that go along with a move: each comes back to what it held, what somebody else has changed stays, and undo brings all back. */
 import { chmod, cp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import { fileVersion, type WorkFiles } from "@reyn/journal";
 import { createFileTools, createWorkFiles } from "@reyn/tools";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { mainSession, type Runtime, type RuntimeEvent, type RuntimeOptions } from "../src/index.ts";
 import { keepLines, linesOf } from "./cut.ts";
 import { filesTest } from "./files-test.ts";
+import { haltedFiles } from "./halted-files.ts";
 import { makeProject, type Opened, open, type Project, scripted, storeAt } from "./project.ts";
 
 let project: Project;
@@ -66,6 +68,27 @@ async function worked(runtime: Runtime) {
 	await turn(runtime, edit("three", "four"));
 	return { target, then, now: await tree() };
 }
+
+test("of several moves are as before the oldest of them, taken back in one go, and as after the newest again", async () => {
+	const { runtime } = await openIt();
+	const { target, now } = await worked(runtime);
+	await runtime.checkout(target, "me", {}, { files: true });
+	await turn(runtime, edit("two", "2"));
+	await runtime.timeline.label(target, "here");
+	await runtime.adoptFile("src/new.txt", target - 1, "me");
+	await runtime.checkout(0, "me");
+	await runtime.adoptFile("a.txt", 0, "me");
+	const after = await tree();
+	const { past } = await runtime.timeline.moves();
+	expect(past.length).toBeGreaterThan(3);
+	const { all } = await runtime.undo("me", { of: past.at(-1)?.seq ?? 0, to: past[0]?.seq ?? 0 });
+	expect([all?.length, await tree()]).toEqual([past.length, now]);
+	const { future } = await runtime.timeline.moves();
+	expect(future).toHaveLength(past.length);
+	await runtime.redo("me", { to: future[0]?.seq ?? 0 });
+	expect(await tree()).toEqual(after);
+	await runtime.close();
+});
 
 test("come back with a rewind, go forward with its undo, and back again with redo", async () => {
 	const { runtime } = await openIt();
@@ -274,6 +297,61 @@ test("go along with a checkout of a branch that was left, and are refused with a
 	await blind.close();
 });
 
+/** Damages what was kept of a file. */
+async function damage(text: string, now: Uint8Array | undefined): Promise<void> {
+	const images = storeAt(project.state).blobs("images");
+	for (const name of await images.list("")) {
+		if (Buffer.from((await images.get(name)) ?? "").toString() !== text) continue;
+		if (now) await images.put(name, now);
+		else await images.delete(name);
+	}
+}
+
+test("of which what they held is missing, or has changed, stay, and are named; the others go back", async () => {
+	const { runtime } = await openIt();
+	const { target, then, now } = await worked(runtime);
+	await damage("two\n", undefined);
+	const [kept] = (await runtime.previewFiles(target)).kept;
+	expect(kept).toEqual({
+		path: "a.txt",
+		why: expect.stringMatching(/^its image [0-9a-f]{64} is missing, or has changed$/),
+	});
+	const done = await runtime.checkout(target, "me", {}, { files: true });
+	expect(done.files?.kept).toEqual([kept]);
+	expect(await tree()).toEqual({ ...then, "a.txt": now["a.txt"] });
+	// What stays is as it was also after the way back.
+	await runtime.undo("me");
+	expect(await tree()).toEqual(now);
+	await damage("b\n", Buffer.from("B\n"));
+	const again = await runtime.checkout(target, "me", {}, { files: true });
+	expect(again.files?.kept.map(({ path }) => path)).toEqual(["a.txt", "b.txt"]);
+	await runtime.close();
+});
+
+test("go back all or none, if that is asked for: a refusal names those that cannot, and nothing is written", async () => {
+	const { runtime } = await openIt();
+	const { target, then, now } = await worked(runtime);
+	await writeFile(at("a.txt"), "mine\n");
+	const before = await tree();
+	const { tip } = runtime.wal;
+	const all = { files: true, allOrNothing: true };
+	const refusal = { code: "RUNTIME_FILES", message: expect.stringMatching(/1 cannot.*a\.txt: somebody else/) };
+	await expect(runtime.checkout(target, "me", {}, all)).rejects.toMatchObject(refusal);
+	const preview = await runtime.previewRewind(target, "both", {}, true);
+	await expect(runtime.applyRewind(preview, "me", mainSession, [], true)).rejects.toMatchObject(refusal);
+	expect([runtime.wal.tip, await tree()]).toEqual([tip, before]);
+	const { theirs } = await runtime.previewFiles(target, true);
+	expect((await runtime.checkout(target, "me", {}, { ...all, theirs })).files?.kept).toEqual([]);
+	expect(await tree()).toEqual(then);
+	await writeFile(at("src/new.txt"), "mine too\n");
+	await expect(runtime.undo("me", { allOrNothing: true })).rejects.toMatchObject({ code: "RUNTIME_FILES" });
+	await rm(at("src/new.txt"));
+	await runtime.undo("me", { allOrNothing: true });
+	expect(await tree()).toEqual(before);
+	expect(now["a.txt"]).not.toBe(before["a.txt"]);
+	await runtime.close();
+});
+
 test("that cannot be changed stay, and are named; the others go on", async () => {
 	const files = createWorkFiles(project.cwd);
 	const refusing: WorkFiles = {
@@ -301,31 +379,39 @@ filesTest("a live state is copied, with what a process that died there would hav
 			await cp(project.cwd, `${name}-files`, { recursive: true });
 			left.push({ state: `${name}-state`, cwd: `${name}-files` });
 		};
-		const watched: WorkFiles = {
-			...files,
-			async put(...args) {
-				await died();
-				await files.put(...args);
-				await died();
+		const halted = haltedFiles(files, () => runtime.wal.tip, died);
+		const isBack = async (path: string) => {
+			const file = (await runtime.files.since(target)).files.find((each) => each.path === path);
+			return file?.writes.some(({ lane, outcome }) => lane.startsWith("files/") && outcome === "done") ?? false;
+		};
+		const inTurn: WorkFiles = {
+			...halted,
+			async put(path, ...how) {
+				// Then what is still to do is not dealt out as it was.
+				while (path === "b.txt" && !(await isBack("a.txt"))) await pause(1);
+				await halted.put(path, ...how);
 			},
 		};
-		const { runtime } = await openIt({ files: watched });
+		const { runtime } = await openIt({ files: inTurn });
 		const { target, then, now } = await worked(runtime);
 		const reset = runtime.wal.tip + 1;
 		await runtime.checkout(target, "me", {}, { files: true });
 		await runtime.close();
 		expect(left).toHaveLength(6);
-		// And behind the reset, before the start of the first change.
-		const [first] = left as [(typeof left)[number]];
-		const { length } = await linesOf(first.state);
-		for (let kept = reset + 1; kept < length; kept++) {
-			const name = join(project.root, `cut-${kept}`);
-			await cp(first.state, `${name}-state`, { recursive: true });
-			await cp(first.cwd, `${name}-files`, { recursive: true });
-			await keepLines(`${name}-state`, kept);
-			left.push({ state: `${name}-state`, cwd: `${name}-files` });
+		// And behind the reset, and between the starts of the changes, which are made beside each other.
+		const [first, , second] = left as [(typeof left)[number], unknown, (typeof left)[number]];
+		const { length: begun } = await linesOf(first.state);
+		for (const [{ state, cwd }, from] of [[first, reset + 1] as const, [second, begun] as const]) {
+			const { length } = await linesOf(state);
+			for (let kept = from; kept < length; kept++) {
+				const name = `${state}-cut-${kept}`;
+				await cp(state, `${name}-state`, { recursive: true });
+				await cp(cwd, `${name}-files`, { recursive: true });
+				await keepLines(`${name}-state`, kept);
+				left.push({ state: `${name}-state`, cwd: `${name}-files` });
+			}
 		}
-		expect(left).toHaveLength(7);
+		expect(left.length).toBeGreaterThan(7);
 		// Without the files nobody can finish it, and nothing is given up.
 		await expect(openIt({ files: undefined as never }, first.state)).rejects.toThrow(
 			"takes files along and is not finished",

@@ -434,6 +434,8 @@ describe("writes of one file that were begun beside each other", () => {
 		// Both take it away: the second has found what was there before the first.
 		const gone: FileWrite[] = [1, 2].map((seq) => ({ ...one(seq, "x", ""), after: null }));
 		expect([seqs(...gone), othersIn(gone, null)]).toEqual([[1], { between: false, since: false }]);
+		// But where the first was in doubt until later, and then found that it is gone, the second has taken it away.
+		expect(seqs(...gone.map((write, at) => ({ ...write, ended: at === 0 ? 4 : 3 })))).toEqual([1, 2]);
 		// It was prepared before the one that was made.
 		const retried: FileWrite = { ...one(3, "x", "a", "open"), again: true };
 		expect(seqs(one(1, "x", "a", "failed"), one(2, "x", "b"), retried)).toEqual([1, 2]);

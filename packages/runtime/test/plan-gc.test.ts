@@ -74,6 +74,39 @@ async function recordsIn({ runtime }: Opened, kind: string): Promise<readonly Wa
 	return found;
 }
 
+test("a pause is taken back, and made again, behind a cut before it; once its own records are gone, it is not offered", async () => {
+	const held = model("paused");
+	let opened = await open(project, { model: held });
+	await talk(opened);
+	opened = await nextDay(opened, held);
+	await talk(opened);
+	opened = await nextDay(opened, held);
+	const paused = await begin(opened, held, "paused", true);
+	await opened.runtime.pausePlan(paused);
+	const status = () => opened.runtime.plans().map((each) => each.status);
+	const gone = async (): Promise<void> => {
+		for (let days = 0; days < 2; days++) {
+			opened = await nextDay(opened, model());
+			await talk(opened);
+		}
+		expect((await opened.runtime.gc(all)).first).toBeGreaterThan(1);
+	};
+	await gone();
+	await opened.runtime.undo("test");
+	expect(status()).toEqual(["running"]);
+	await opened.runtime.redo("test");
+	expect(status()).toEqual(["paused"]);
+	await opened.runtime.undo("test");
+	opened = await nextDay(opened, model());
+	opened.runtime.resume();
+	await opened.runtime.idle();
+	await gone();
+	expect(await recordsIn(opened, "plan_paused")).toEqual([]);
+	expect(status()).toEqual(["completed"]);
+	expect((await opened.runtime.timeline.moves()).past).toEqual([]);
+	await opened.runtime.close();
+});
+
 test("each plan goes on behind a cut, or shows what it has found; what only a line has that was left goes, and steps as they were before an amendment", async () => {
 	const first = model("amended");
 	let opened = await open(project, { model: first });

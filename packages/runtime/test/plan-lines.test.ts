@@ -34,7 +34,7 @@ afterAll(() => {
 
 const deeds = [
 	...["rewind of the session", "rewind of the plan", "undo", "redo", "restart", "kill", "answered"],
-	...["pause", "resume", "amend", "from, paused", "from, completed", "discard"],
+	...["pause", "undo of a pause", "resume", "amend", "from, paused", "from, completed", "discard"],
 ];
 
 interface Step {
@@ -214,13 +214,26 @@ class History {
 			if (this.#run?.status === "completed") turns++;
 		}
 		for (let turns = 0; turns < 20; turns++) await new Promise(setImmediate);
-		if (this.#run.status === "running")
-			await this.#runtime.pausePlan(this.#plan).then(
-				() => meet("pause"),
-				(error: { code?: string }) => expect(error.code).toBe("PLAN_UNKNOWN"),
-			);
+		if (this.#run.status === "running") {
+			const { tip } = this.#runtime.wal;
+			await this.#runtime.pausePlan(this.#plan).catch(({ code }) => expect(code).toBe("PLAN_UNKNOWN"));
+			const made = (await this.#runtime.timeline.moves()).past.at(-1)?.seq ?? 0;
+			if (made > tip) await this.#paused(made);
+		}
 		await this.#runtime.idle();
 		this.#keep();
+	}
+
+	/** An undo leads to the plan as it was just before it was paused. */
+	async #paused(seq: Seq): Promise<void> {
+		meet("pause");
+		const run = await this.#runAt(seq - 1);
+		this.#done.push({ name: "pause", before: { seq, run, steps: structuredClone(this.#steps) } });
+		this.#undone = [];
+	}
+
+	async #runAt(seq: Seq): Promise<PlanRun> {
+		return planIn((await this.#runtime.timeline.at(seq, mainSession)).get(planRuns), this.#plan) as PlanRun;
 	}
 
 	#keep(): void {
@@ -256,12 +269,7 @@ class History {
 
 	async #goOn(name: string, from?: string): Promise<void> {
 		this.#left = this.#random.chance(0.5) ? Number.POSITIVE_INFINITY : this.#random.below(4);
-		const go = () => this.#runtime.resumePlan(this.#plan, from);
-		if (from === undefined) {
-			meet(name);
-			this.#undone = [];
-			await go();
-		} else await this.#does(name, go);
+		await this.#does(name, () => this.#runtime.resumePlan(this.#plan, from));
 		await this.#rest();
 	}
 
@@ -298,17 +306,28 @@ class History {
 		if (!move) return;
 		meet("undo");
 		move.after = this.#copyNow();
-		await this.#runtime.undo("test");
+		if (this.#left <= 0) this.#left = this.#random.below(2);
+		const { seq } = await this.#runtime.undo("test");
 		this.#undone.push(move);
-		this.#is(move.before, `undo of ${move.name}`);
+		if (move.before.run.status !== "running") return this.#is(move.before, `undo of ${move.name}`);
+		meet("undo of a pause");
+		expect(await this.#runAt(seq)).toEqual(move.before.run);
+		expect(this.#run.status).toBe("running");
+		this.#steps = move.before.steps;
+		// It goes on by itself, until it is paused once more.
+		if (this.#random.chance(0.5)) await this.#redo();
+		else await this.#rest();
 	}
 
 	async #redo(): Promise<void> {
 		const move = this.#undone.pop();
 		if (!move?.after) return;
 		meet("redo");
-		await this.#runtime.redo("test");
-		this.#done.push(move);
+		const { steps } = this.#copyNow();
+		const { seq } = await this.#runtime.redo("test");
+		// One whose pause was undone has gone on since: an undo leads there.
+		const run = await this.#runAt(seq - 1);
+		this.#done.push({ ...move, before: { seq, run, steps } });
 		this.#is(move.after, `redo of ${move.name}`);
 	}
 

@@ -3,6 +3,7 @@ import type { Tool } from "@reyn/journal";
 import { PLAN_TOOL, planIn, planRuns } from "@reyn/plan";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { mainSession, type Runtime } from "../src/index.ts";
+import { eachCut } from "./cut.ts";
 import { gate, lastOf, makeProject, open, type Project, type Script, scripted, until } from "./project.ts";
 
 let project: Project;
@@ -96,6 +97,131 @@ describe.each(deeds)("$name", ({ from, does }) => {
 		next.resume();
 		await next.idle();
 		expect([next.view().hash(), model.asked.length]).toEqual([after.hash, after.asked]);
+		await next.close();
+	});
+});
+
+/** A plan at its second step, which is held, as a person finds it. */
+async function running() {
+	const held = { at: gate() };
+	const model = numbered((id) => (id === "b" ? held.at.opened : undefined));
+	const asked = (id: string): number => model.asked.filter((request) => lastOf(request).includes(`Step ${id}:`)).length;
+	const opened = await open(project, { model });
+	const id = `p${await opened.runtime.prompt("plan!")}`;
+	await until(() => asked("b") === 1);
+	return { ...opened, model, asked, held, id, before: runOf(opened.runtime, id) };
+}
+
+/** The plan as a move has left it, before it went on. */
+const runAt = async ({ timeline }: Runtime, id: string, { seq }: { readonly seq: number }) =>
+	planIn((await timeline.at(seq, mainSession)).get(planRuns), id);
+
+test.each([
+	["a pause", (runtime: Runtime, plan: string) => runtime.pausePlan(plan)],
+	["a discard", (runtime: Runtime, plan: string) => runtime.discardPlan(plan)],
+])("%s of a plan that runs is taken back: it runs on, here at once, and in the next process", async (_, does) => {
+	const { runtime, model, asked, held, id, before } = await running();
+	await does(runtime, id);
+	await runtime.idle();
+	const stopped = { hash: runtime.view().hash(), run: runOf(runtime, id) };
+	expect(stopped.run?.status).not.toBe("running");
+	for (let times = 2; times <= 3; times++) {
+		expect(await runAt(runtime, id, await runtime.undo("test"))).toEqual(before);
+		await until(() => asked("b") === times);
+		expect(runOf(runtime, id)).toEqual(before);
+		await expectLive(runtime);
+		await runtime.redo("test");
+		await runtime.idle();
+		expect([runtime.view().hash(), runOf(runtime, id)]).toEqual([stopped.hash, stopped.run]);
+		await expectLive(runtime);
+	}
+	await runtime.undo("test");
+	await runtime.close();
+	const { runtime: next, shown } = await open(project, { model });
+	held.at.open();
+	await next.idle();
+	// It was running when its process ended, like any other.
+	expect(runOf(next, id)).toEqual(before);
+	next.resume();
+	await next.idle();
+	expect([runOf(next, id)?.status, shown.length, asked("a"), asked("c")]).toEqual(["completed", 1, 1, 1]);
+	await next.close();
+});
+
+test("a pause, and to go on from it, are taken back one by one, and done again", async () => {
+	const { runtime, asked, held, id, before } = await running();
+	await runtime.pausePlan(id);
+	const paused = runOf(runtime, id);
+	await runtime.resumePlan(id);
+	await until(() => asked("b") === 2);
+	const resumed = runOf(runtime, id);
+	expect(await runAt(runtime, id, await runtime.undo("test"))).toEqual(paused);
+	expect(await runAt(runtime, id, await runtime.undo("test"))).toEqual(before);
+	expect(await runAt(runtime, id, await runtime.redo("test"))).toEqual(paused);
+	expect(await runAt(runtime, id, await runtime.redo("test"))).toEqual(resumed);
+	held.at.open();
+	await runtime.idle();
+	expect([runOf(runtime, id)?.status, asked("a"), asked("c")]).toEqual(["completed", 1, 1]);
+	await runtime.close();
+});
+
+test("where plans of processes that ended are discarded, one whose pause is taken back is not", async () => {
+	const { runtime, model, held, id } = await running();
+	await runtime.pausePlan(id);
+	await runtime.close();
+	const { runtime: next } = await open(project, { model, planResume: "discard" });
+	next.resume();
+	held.at.open();
+	await next.undo("test");
+	await next.idle();
+	expect(runOf(next, id)?.status).toBe("completed");
+	await next.close();
+});
+
+test("a new run of a step that is undone while it is under way is under way again after a redo", async () => {
+	const { runtime, asked, held, id } = await running();
+	held.at.open();
+	await runtime.idle();
+	const over = runOf(runtime, id);
+	held.at = gate();
+	await runtime.resumePlan(id, "b");
+	await until(() => asked("b") === 2);
+	const under = runOf(runtime, id);
+	expect(await runAt(runtime, id, await runtime.undo("test"))).toEqual(over);
+	expect(await runAt(runtime, id, await runtime.redo("test"))).toEqual(under);
+	await until(() => asked("b") === 3);
+	held.at.open();
+	await runtime.idle();
+	expect(runOf(runtime, id)?.status).toBe("completed");
+	await runtime.close();
+});
+
+test("a rewind to before what a paused plan has paid for leaves it paused, and so does one into a plan that a rewind has paused", async () => {
+	const { runtime, id } = await running();
+	await runtime.pausePlan(id);
+	const [turn] = runtime.timeline.checkpoints();
+	for (let times = 0; times < 2; times++) {
+		await runtime.checkout(turn?.seq ?? 0, "test", { ...mainSession, run: id });
+		expect(runOf(runtime, id)).toMatchObject({ status: "paused", steps: {} });
+	}
+	await runtime.close();
+});
+
+test("a process that is killed in the undo of a pause leaves the plan paused or running, and it comes to its end", async () => {
+	const { runtime, model, held, id, before } = await running();
+	await runtime.pausePlan(id);
+	const paused = runOf(runtime, id);
+	const { seq } = await runtime.undo("test");
+	await runtime.close();
+	held.at.open();
+	await eachCut(project, seq - 1, async (state, kinds) => {
+		const { runtime: next, shown } = await open({ ...project, state }, { model });
+		expect(runOf(next, id)).toEqual(kinds.length < seq ? paused : before);
+		next.resume();
+		await next.idle();
+		if (kinds.length < seq) await next.undo("test");
+		await next.idle();
+		expect([runOf(next, id)?.status, shown.length]).toEqual(["completed", 1]);
 		await next.close();
 	});
 });

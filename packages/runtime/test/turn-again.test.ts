@@ -32,7 +32,7 @@ test("goes on after a kill at any record, and is closed where no turn was named"
 	expect(radius.relaunches).toMatchObject({ turns: [turn], paid: { calls: 2 } });
 	expect(radius.interrupts).toEqual([]);
 	expect((await blastRadius(first.runtime, previewed)).interrupts).toEqual([turn]);
-	await first.runtime.applyRewind(previewed, "ada", undefined, undefined, turn);
+	await first.runtime.applyRewind(previewed, "ada", undefined, undefined, false, turn);
 	await first.runtime.idle();
 	await first.runtime.close();
 	const kinds = await kindsIn(project);

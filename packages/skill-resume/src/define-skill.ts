@@ -1,6 +1,8 @@
 /** What a skill is: its phases, what a phase may do, and where it may go next. */
 import type { ModelReply, ModelRequest, Purity, Step, StepContext } from "@reyn/journal";
+import type { AgentOptions, JsonSchema } from "@reyn/journal/script";
 import type { StandardSchemaV1 } from "@reyn/wal";
+import { assertGraph } from "./graph.ts";
 
 /** A piece of work in phases. Each phase runs once per visit, and its output goes to the next one. */
 export interface Skill<Input = unknown> {
@@ -16,8 +18,28 @@ export interface Skill<Input = unknown> {
 	readonly purity: Purity;
 }
 
-/** A phase. `input` is the input of the run; `before` is the output of the phase before (undefined in the first phase). */
-export type Phase<Input> = (context: PhaseContext, input: Input, before: unknown) => Promise<Transition>;
+/** A phase is a function, or is worked by a model. */
+export type Phase<Input> = FunctionPhase<Input> | ModelPhase;
+
+/** `input` is the input of the run; `before` is the output of the phase before (undefined in the first phase). */
+export type FunctionPhase<Input> = (context: PhaseContext, input: Input, before: unknown) => Promise<Transition>;
+
+/** A phase in which a model works with tools until it answers. It is shown the input of the run, and what the phase before gave. */
+export interface ModelPhase {
+	/** What the model has to do: its system prompt. */
+	readonly instructions: string;
+	/** The names of the tools that it may call. Default: none. */
+	readonly tools?: readonly string[];
+	/**
+	 * What its answer has to fit, as JSON; one that does not may be mended once. A schema that can say so as JSON Schema is shown to the
+	 * model. Default: any text.
+	 */
+	readonly output?: StandardSchemaV1;
+	/** Where it may go from here, by names of phases; `done` is the end. Among several the model chooses. Default: `done`. */
+	readonly next?: string | readonly string[];
+	/** How often the model may be asked. Default: 12. */
+	readonly maxRounds?: number;
+}
 
 /** What follows a phase: another phase, or the end. The output has to be JSON. */
 export type Transition =
@@ -36,15 +58,33 @@ export interface PhaseContext {
 	step<T>(name: string, call: (context: StepContext) => Promise<T>, options: StepOptions<T>): Promise<T>;
 	/** Asks the model once. */
 	model(request: ModelRequest): Promise<ModelReply>;
+	/** Lets an agent answer with JSON that fits the schema. */
+	agent<T = unknown>(prompt: string, options: AgentOptions & { readonly schema: JsonSchema }): Promise<T>;
+	/** Lets an agent work on the prompt until it answers with text. */
+	agent(prompt: string, options?: AgentOptions): Promise<string>;
+	/** Calls one tool. @param args a JSON object */
+	tool(name: string, args?: Readonly<Record<string, unknown>>): Promise<string>;
+	/** Milliseconds since 1970. */
+	now(): Promise<number>;
+	/** After a crash only the rest is slept. @param ms milliseconds, from 0 */
+	sleep(ms: number): Promise<void>;
+	/** Ends the run for good, and says why: it is not gone on with. @throws SkillError `SKILL_ABORTED` */
+	abort(reason: string): never;
 }
 
 export type StepOptions<T> = Pick<Step<T>, "empty" | "purity" | "reconcile" | "retry" | "timeoutMs" | "usage"> & {
 	readonly args?: unknown;
 };
 
-/** Defines a skill; the types of its input follow from the schema. */
+/**
+ * Defines a skill; the types of its input follow from the schema.
+ *
+ * @throws SkillError `SKILL_GRAPH` for phases that lead nowhere, that nothing leads to, or that have no way to the end
+ */
 export function defineSkill<Input>(
 	spec: Omit<Skill<Input>, "maxVisits" | "purity"> & Partial<Pick<Skill<Input>, "maxVisits" | "purity">>,
 ): Skill<Input> {
-	return { maxVisits: 10, purity: "side_effect", ...spec };
+	const skill: Skill<Input> = { maxVisits: 10, purity: "side_effect", ...spec };
+	assertGraph(skill);
+	return skill;
 }

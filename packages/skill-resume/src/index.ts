@@ -2,6 +2,8 @@
 export {
 	defineSkill,
 	done,
+	type FunctionPhase,
+	type ModelPhase,
 	next,
 	type Phase,
 	type PhaseContext,
@@ -10,12 +12,12 @@ export {
 	type Transition,
 } from "./define-skill.ts";
 export { type SkillCode, SkillError } from "./errors.ts";
+export { jsonSchemaOf } from "./json-schema.ts";
 export {
 	type ChildPurity,
 	childPuritySchema,
-	type Decision,
-	decide,
 	decideChild,
+	policyFor,
 	type SkillResume,
 	skillResumeSchema,
 } from "./policy.ts";

@@ -3,7 +3,6 @@ import { type InDoubtPolicy, purities } from "@reyn/journal";
 import { entryAt } from "@reyn/snapshot";
 import { z } from "zod";
 import type { Skill } from "./define-skill.ts";
-import type { ResumePoint } from "./resume-point.ts";
 
 const policy = z.enum(["retry", "skip", "discard_skill", "prompt"]);
 
@@ -15,20 +14,11 @@ export const skillResumeSchema = z.strictObject({
 
 export type SkillResume = z.infer<typeof skillResumeSchema>;
 
-export type Decision =
-	| { readonly kind: "resume"; readonly whenInDoubt: InDoubtPolicy }
-	| { readonly kind: "discard"; readonly reason: string };
-
-export function decide({ skill, inDoubt }: ResumePoint, resume: SkillResume): Decision {
+/** What becomes of a step in doubt of this skill, once its `reconcile` was asked and does not know. */
+export function policyFor(skill: string, resume: SkillResume): InDoubtPolicy {
 	const chosen = entryAt(resume.per_skill, skill) ?? resume.default;
-	if (chosen === "discard_skill") {
-		if (inDoubt.length === 0) return { kind: "resume", whenInDoubt: "discard" };
-		return {
-			kind: "discard",
-			reason: `nobody knows whether ${inDoubt.join(", ")} happened before the process ended, and skill_resume says discard_skill`,
-		};
-	}
-	return { kind: "resume", whenInDoubt: chosen === "skip" ? "skip" : "retry" };
+	if (chosen === "discard_skill") return "discard";
+	return chosen === "skip" ? "skip" : "retry";
 }
 
 /** `plan_resume.child_purity` of the configuration: by what the skill does to the world. */

@@ -1,8 +1,10 @@
 /** Runs a skill in a session: the same call starts the run, and goes on with it after a kill or a rewind. */
-import { journal, type StepPorts, type Steppable, stepPorts } from "@reyn/journal";
+import { laneClosed, type StepPorts, type Steppable, stepPorts } from "@reyn/journal";
 import { entryAt } from "@reyn/snapshot";
-import type { Scope } from "@reyn/wal";
+import { isReynError, type Scope } from "@reyn/wal";
 import type { Skill } from "./define-skill.ts";
+import { skillRunDiscarded } from "./records.ts";
+import { runLane } from "./resume-point.ts";
 import { runSkill, type SkillPorts, startRun } from "./run-skill.ts";
 import { findRun, type SkillRun, skillRuns } from "./skill-runs.ts";
 
@@ -12,13 +14,17 @@ export interface SkillSession extends Steppable {
 	checkpoint(kind: string, title: string, scope: Scope): Promise<unknown>;
 }
 
-export interface SkillInPorts extends StepPorts, Pick<SkillPorts, "model">, Partial<Pick<SkillPorts, "deliver">> {}
+export interface SkillInPorts
+	extends StepPorts,
+		Pick<SkillPorts, "model" | "tools">,
+		Partial<Pick<SkillPorts, "deliver">> {}
 
 /**
  * Goes on with a run wherever it stands; one that the session does not know is started first.
  *
  * @param input the input of a new run; it is ignored if the run was started already
- * @throws SkillError `SKILL_INVALID_INPUT`, `SKILL_UNKNOWN_RUN`: nothing is written then; and as {@link runSkill} does
+ * @throws SkillError `SKILL_INVALID_INPUT`, `SKILL_UNKNOWN_RUN`: nothing is written then; `SKILL_ABORTED`, `STEP_DISCARDED`: the run is
+ * over; and as {@link runSkill} does
  */
 export async function runSkillIn<Input>(
 	session: SkillSession,
@@ -33,12 +39,18 @@ export async function runSkillIn<Input>(
 	const using = stepPorts(session, ports);
 	if (!run() && input !== undefined) await startRun(id, skill, input, scope, using.log, ports.model.id);
 	findRun(session.view.get(skillRuns), id);
-	return runSkill(id, skill, scope, {
+	const result = runSkill(id, skill, scope, {
 		deliver: async () => {},
 		...ports,
 		...using,
 		run: () => run() as SkillRun,
-		journal: () => session.view.get(journal),
 		onBoundary: async (kind, title, at) => void (await session.checkpoint(kind, title, at)),
+	});
+	return result.catch(async (error: unknown) => {
+		if (isReynError(error, "SKILL_ABORTED") || isReynError(error, "STEP_DISCARDED")) {
+			using.log.append(skillRunDiscarded({ run: id, reason: error.message }), scope);
+			await using.log.append(laneClosed({ lane: runLane(id) }), scope).durable;
+		}
+		throw error;
 	});
 }

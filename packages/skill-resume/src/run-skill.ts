@@ -1,29 +1,32 @@
 /** Runs a skill from wherever it stands: a fresh run and a resumed one take the same path. */
 import {
 	askModel,
-	type JournalState,
 	type Lane,
 	laneClosed,
 	type Model,
 	runProgram,
+	type Tool,
 	type Using,
 	whenSpace,
 } from "@reyn/journal";
-import { toJson } from "@reyn/journal/internal";
+import { agentCall, agentStep, findTool, nowStep, sleepStep, toJson, toolStepThatThrows } from "@reyn/journal/internal";
+import type { AgentOptions } from "@reyn/journal/script";
 import { entryAt } from "@reyn/snapshot";
 import { type Scope, systemTimers } from "@reyn/wal";
+import { z } from "zod";
 import type { PhaseContext, Skill, Transition } from "./define-skill.ts";
 import { SkillError } from "./errors.ts";
+import { runModelPhase } from "./model-phase.ts";
 import { phaseCompleted, phaseEntered, skillRunCompleted, skillRunStarted } from "./records.ts";
 import { analyze, laneOf, runLane } from "./resume-point.ts";
 import type { SkillRun } from "./skill-runs.ts";
 
 export interface SkillPorts extends Using {
 	readonly model: Model;
+	/** What phases may call by name. Default: none. */
+	readonly tools?: readonly Tool[];
 	/** The run as the log knows it now. */
 	run(): SkillRun;
-	/** The journal as it is now. */
-	journal(): JournalState;
 	/** Delivers the run's output durably to where the user finds it. It may be called again after a crash, and must do nothing then. */
 	deliver(output: unknown): Promise<void>;
 	/** Called when a phase's outcome is durable, to write a checkpoint. */
@@ -55,7 +58,8 @@ export async function startRun<Input>(
  * Goes on until the run is over, and with it each call that a phase has left under way.
  *
  * @returns the output of the last phase
- * @throws the signal's reason when it is cancelled, and what a phase throws: the run is then kept, and can be run again
+ * @throws the signal's reason when it is cancelled, and what a phase throws: the run is then kept, and can be run again. But
+ * `SKILL_ABORTED` and `STEP_DISCARDED` say that it is over: record `skillRunDiscarded` with that reason
  */
 export async function runSkill<Input>(
 	id: string,
@@ -74,7 +78,7 @@ export async function runSkill<Input>(
 async function runPhases<Input>(id: string, skill: Skill<Input>, scope: Scope, ports: SkillPorts): Promise<unknown> {
 	for (;;) {
 		const run = ports.run();
-		const { at } = analyze(id, run, skill.start, ports.journal());
+		const at = analyze(run, skill.start);
 		if (at.kind === "end") {
 			await ports.deliver(run.last?.output);
 			const lane = runLane(id, run.parent);
@@ -111,8 +115,12 @@ async function runPhase<Input>(
 	if (!entered) await patiently(path, ports, () => ports.log.append(phaseEntered({ run: id, phase, visit }), scope));
 
 	const input = parseInput(skill, run.input);
-	const result = await runProgram(path, scope, ports, (lane) =>
-		body(contextOf(lane, visit, ports), input, run.last?.output),
+	const before = run.last?.output;
+	const { model, tools = [] } = ports;
+	const result = await runProgram(path, scope, ports, async (lane) =>
+		typeof body === "function"
+			? body(contextOf(skill.name, lane, visit, ports), input, before)
+			: runModelPhase(lane, body, { input: run.input, before }, { model, tools }),
 	);
 
 	const completed = phaseCompleted({ run: id, phase, visit, ...landing(skill, result) });
@@ -135,12 +143,24 @@ function patiently<T>(
 	return whenSpace(write, waiting, timers, signal);
 }
 
-function contextOf(lane: Lane, visit: number, ports: SkillPorts): PhaseContext {
+function contextOf(skill: string, lane: Lane, visit: number, ports: SkillPorts): PhaseContext {
+	const { model, tools = [], signal } = ports;
 	return {
 		visit,
-		signal: ports.signal,
+		signal,
 		step: (name, call, { args = {}, ...options }) => lane.perform({ kind: "step", name, args, call, ...options }),
-		model: (request) => askModel(lane, ports.model, request),
+		model: (request) => askModel(lane, model, request),
+		async agent(prompt: string, options: AgentOptions = {}) {
+			const call = agentCall.parse({ ...options, prompt });
+			const { value } = await lane.perform(agentStep(call, model, tools, (text) => lane.redact(text)));
+			return value as never;
+		},
+		tool: async (name, args = {}) => lane.perform(toolStepThatThrows(findTool(tools, name), args)),
+		now: () => lane.perform(nowStep(ports)),
+		sleep: async (ms) => void (await lane.perform(sleepStep(z.number().nonnegative().parse(ms), ports))),
+		abort(reason) {
+			throw new SkillError("SKILL_ABORTED", reason, { skill });
+		},
 	};
 }
 

@@ -61,14 +61,13 @@ export const skillRuns = defineProjection<SkillRuns>({
 	schema: skillRunsState,
 	init: () => ({}),
 	handle: (on) => [
-		on(skillRunStarted, (state, { run, skill, input, model, parent }, { seq }) => ({
-			...state,
-			[run]: {
+		on(skillRunStarted, (state, { run, skill, input, model, parent }, { seq }) =>
+			placed(state, run, {
 				...{ skill, started: seq, since: seq, input, visits: {}, status: "running" as const },
 				...(model === undefined ? {} : { model }),
 				...(parent === undefined ? {} : { parent }),
-			},
-		})),
+			}),
+		),
 		on(phaseEntered, (state, { run, phase, visit }, { seq }) =>
 			withRun(state, run, (before) => ({
 				...before,
@@ -144,9 +143,7 @@ export function findRun(runs: SkillRuns, id: string): SkillRun {
 
 /** The children whose calls are in a lane or below it, oldest first. */
 export const childrenBelow = (runs: SkillRuns, lane: string): readonly (readonly [id: string, run: SkillRun])[] =>
-	Object.entries(runs)
-		.filter(([, { parent }]) => parent !== undefined && `${parent}/`.startsWith(`${lane}/`))
-		.sort(([, a], [, b]) => a.started - b.started);
+	(childrenIn(runs).get(lane) ?? []).map((id) => [id, runs[id] as SkillRun] as const);
 
 export const isLive = ({ status }: Pick<SkillRun, "status">): boolean => status === "running" || status === "paused";
 
@@ -165,5 +162,42 @@ const withUsage = (cost: SkillRun["cost"], { inputTokens, outputTokens }: Usage)
 
 function withRun(state: SkillRuns, id: string, change: (run: SkillRun) => SkillRun): SkillRuns {
 	const run = entryAt(state, id);
-	return run ? { ...state, [id]: change(run) } : state;
+	return run ? placed(state, id, change(run)) : state;
+}
+
+/** With a run as it is now. What is known of children goes on to the new state, unless one has come in the place of another run. */
+function placed(state: SkillRuns, id: string, run: SkillRun): SkillRuns {
+	const before = entryAt(state, id);
+	const next = { ...state, [id]: run };
+	const known = children.get(state);
+	if (!known || (before && before.parent !== run.parent)) return next;
+	children.delete(state);
+	children.set(next, known);
+	if (!before) addChild(known, id, run);
+	return next;
+}
+
+/** The ids of the children, oldest first, by each lane around their calls. */
+type Children = Map<string, string[]>;
+
+/** Of the newest state of a history, so that each run of it is looked at once. */
+const children = new WeakMap<SkillRuns, Children>();
+
+function childrenIn(runs: SkillRuns): Children {
+	const known = children.get(runs);
+	if (known) return known;
+	const all: Children = new Map();
+	for (const [id, run] of Object.entries(runs).sort(([, a], [, b]) => a.started - b.started)) addChild(all, id, run);
+	children.set(runs, all);
+	return all;
+}
+
+function addChild(all: Children, id: string, { parent }: SkillRun): void {
+	if (parent === undefined) return;
+	for (let end = parent.length; end > 0; end = parent.lastIndexOf("/", end - 1)) {
+		const lane = parent.slice(0, end);
+		const ids = all.get(lane);
+		if (ids) ids.push(id);
+		else all.set(lane, [id]);
+	}
 }

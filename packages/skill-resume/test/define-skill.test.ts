@@ -1,7 +1,7 @@
 /** Definitions of skills. */
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { defineSkill, done, next } from "../src/index.ts";
+import { defineSkill, done, next, type Phase } from "../src/index.ts";
 
 const write = async () => done("a report");
 const spec = { name: "report", description: "Writes", input: z.object({}), start: "write", phases: { write } };
@@ -15,4 +15,30 @@ test("a skill is what it was defined as, with ten visits of a phase and effects 
 test("a phase ends with a next one or with none", () => {
 	expect(next("write", { facts: 2 })).toEqual({ kind: "next", phase: "write", output: { facts: 2 } });
 	expect(done("a report")).toEqual({ kind: "done", output: "a report" });
+});
+
+describe("phases that cannot be right are refused when a skill is defined", () => {
+	const to = (...ways: readonly string[]): Phase<unknown> => ({ instructions: "Work", next: ways });
+
+	test.each<[string, string, Record<string, Phase<unknown>>, string]>([
+		["a start that is none", "gather", { write }, 'begins with phase "gather", which it lacks; its phases are write'],
+		["a way to none", "a", { a: to("toString", "done") }, 'goes from phase "a" to "toString", which it lacks'],
+		["no way at all", "a", { a: to() }, 'has no way out of phase "a"'],
+		["a phase that is called as the end is", "a", { a: to("done"), done: to("a") }, 'calls a phase "done"'],
+		["one that nothing leads to", "a", { a: to("done"), b: to("done") }, 'never comes to phase "b"'],
+		["a circle", "a", { a: to("b"), b: to("a") }, 'has no way to the end from phase "a"'],
+		["a circle that one may fall into", "a", { a: to("b", "done"), b: to("b") }, 'no way to the end from phase "b"'],
+	])("%s", (_, start, phases, message) => {
+		expect(() => defineSkill({ ...spec, start, phases })).toThrow(
+			expect.objectContaining({ code: "SKILL_GRAPH", message: expect.stringContaining(message) }),
+		);
+	});
+
+	test.each<[string, Record<string, Phase<unknown>>]>([
+		["a function may lead anywhere, also to the end", { a: to("b"), b: async () => done(1), c: to("a") }],
+		["the end is where nothing else is said", { a: { instructions: "Work" } }],
+		["round and out", { a: to("b"), b: to("a", "done") }],
+	])("but not: %s", (_, phases) => {
+		expect(defineSkill({ ...spec, start: "a", phases }).phases).toBe(phases);
+	});
 });

@@ -1,7 +1,4 @@
-/** Where a run goes on, and which of its steps are in doubt. */
-import { type JournalState, journal, stepCompleted, stepFailed, stepStarted } from "@reyn/journal";
-import { View } from "@reyn/snapshot";
-import type { Draft } from "@reyn/wal";
+/** Where a run goes on. */
 import { describe, expect, test } from "vitest";
 import { analyze, type SkillRun } from "../src/index.ts";
 
@@ -14,35 +11,6 @@ const run = (more: Partial<SkillRun> = {}): SkillRun => ({
 	status: "running",
 	...more,
 });
-
-/** What is recorded of one step. */
-type Story = (step: { lane: string; fp: string }) => readonly Draft[];
-
-const step = (name: string, purity: "external" | "llm") => ({ occ: 0, kind: "step", name, purity });
-const startedAs =
-	(name: string): Story =>
-	(at) => [stepStarted({ ...at, ...step(name, "external") })];
-const started = startedAs("send");
-const completed: Story = (at) => [
-	...started(at),
-	stepCompleted({ ...at, ...step("send", "external"), result: "sent" }),
-];
-const failed: Story = (at) => [
-	...started(at),
-	stepFailed({ ...at, ...step("send", "external"), retryable: true, reason: { message: "busy" } }),
-];
-const answered: Story = (at) => [stepCompleted({ ...at, ...step("echo", "llm"), result: {} })];
-
-/** A journal with these steps in one lane. */
-function journalOf(lane: string, ...stories: readonly Story[]): JournalState {
-	const drafts = stories.flatMap((story, i) => story({ lane, fp: `fp${i}` }));
-	return drafts
-		.reduce(
-			(view, draft, i) => view.apply({ ...draft, seq: i + 1, ts: 0, scope: {}, crc: "" }),
-			View.empty({}, [journal]),
-		)
-		.get(journal);
-}
 
 describe("a run goes on", () => {
 	test.each<[where: string, run: SkillRun, at: unknown]>([
@@ -73,31 +41,6 @@ describe("a run goes on", () => {
 			{ kind: "end" },
 		],
 	])("%s", (_, run, at) => {
-		expect(analyze("r1", run, "gather", journalOf("skill/r1"))).toEqual({ skill: "report", at, inDoubt: [] });
-	});
-});
-
-describe("in doubt are the steps that were started and never ended", () => {
-	const inside = run({ phase: "write", visits: { write: 2 } });
-	const inDoubt = (state: JournalState, of = inside) => analyze("r1", of, "gather", state).inDoubt;
-
-	test("those, and neither what completed, failed, nor was never a start", () => {
-		expect(inDoubt(journalOf("skill/r1/write/2", completed, started, failed, answered, startedAs("pay")))).toEqual([
-			"send",
-			"pay",
-		]);
-	});
-
-	test.each(["skill/r1/write/1", "skill/r1/gather/2", "skill/r2/write/2", "plan/r1/write/2"])(
-		"and nothing of the lane %s, which is not this visit's",
-		(lane) => {
-			expect(inDoubt(journalOf(lane, started))).toEqual([]);
-		},
-	);
-
-	test("and nothing between phases", () => {
-		const between = run({ visits: { write: 2 }, last: { output: 1, next: "write" } });
-		expect(inDoubt(journalOf("skill/r1/write/2", started), between)).toEqual([]);
-		expect(inDoubt(journalOf("skill/r1/write/2", started), run({ visits: { write: 2 }, last: {} }))).toEqual([]);
+		expect(analyze(run, "gather")).toEqual(at);
 	});
 });

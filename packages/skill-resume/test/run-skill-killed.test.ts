@@ -1,5 +1,5 @@
 /** A skill that is killed after every single append, and goes on under each policy: what is finished stays finished. */
-import { journal } from "@reyn/journal";
+import { journal, type Reconciled } from "@reyn/journal";
 import { entriesOf, lanesOf } from "@reyn/journal/internal";
 import type { WalRecord } from "@reyn/wal";
 import { describe, expect, test } from "vitest";
@@ -199,3 +199,41 @@ async function recordsOfALife(): Promise<number> {
 	await process.work(skill, { to: "bob" });
 	return (await process.records()).length;
 }
+
+describe("under discard_skill a step that a death has cut", () => {
+	/** Pays, and dies before that is recorded; then goes on, where the far side says `found`. */
+	async function goneOn(purity: "world" | "side_effect", found?: Reconciled<string>) {
+		let made = 0;
+		const call = async (): Promise<string> => {
+			made++;
+			return "paid";
+		};
+		const skill = defineSkill({
+			name: "report",
+			description: "",
+			input: z.object({}),
+			start: "pay",
+			phases: {
+				pay: async ({ step }) =>
+					done(await step("pay", call, { purity, ...(found && { reconcile: async () => found }) })),
+			},
+		});
+		// A call that only looks has no record of its start.
+		const first = await Process.start({ policy: "discard_skill", appends: purity === "world" ? 2 : 3 });
+		await expect(first.work(skill)).rejects.toThrow();
+		expect([made, first.isDead]).toEqual([1, true]);
+		const next = await first.next();
+		const output = await next.work(skill);
+		return { output, made, status: next.run().status };
+	}
+
+	test.each([
+		["is known to be done, is done", "side_effect", { kind: "done", result: "known" }, ["known", 1, "completed"]],
+		["is known not to be, is made", "side_effect", { kind: "not_done" }, ["paid", 2, "completed"]],
+		["only looks at the world, looks again", "world", undefined, ["paid", 2, "completed"]],
+		["is known to nobody, gives the run up", "side_effect", { kind: "unknown" }, ["discarded", 1, "discarded"]],
+		["can be asked about nowhere, gives the run up", "side_effect", undefined, ["discarded", 1, "discarded"]],
+	] as const)("and %s", async (_, purity, found, [output, made, status]) => {
+		expect(await goneOn(purity, found)).toEqual({ output, made, status });
+	});
+});

@@ -235,7 +235,8 @@ describe("a transition that leads nowhere", () => {
 
 	test("is refused at the start too, before anything is entered", async () => {
 		await using process = await Process.start();
-		const skill = skillOf({ write: async () => done("never") }, { start: "gather" });
+		// It was edited since it was defined.
+		const skill = { ...skillOf({ write: async () => done("never") }, { start: "write" }), start: "gather" };
 		await expect(process.work(skill)).rejects.toMatchObject({
 			code: "SKILL_TRANSITION",
 			message: 'report has no phase "gather"; it has write',

@@ -1,13 +1,12 @@
 /** A process that runs skills over a real log, as a runtime would: it can be killed at any append, and another one goes on. */
-import { type InDoubtPolicy, journal, type Model, type ModelPart, type ModelRequest } from "@reyn/journal";
+import type { InDoubtPolicy, Model, ModelPart, ModelRequest } from "@reyn/journal";
 import { defineProjection } from "@reyn/snapshot";
-import { defineRecord, type Scope } from "@reyn/wal";
+import { defineRecord, isReynError, type Scope } from "@reyn/wal";
 import { type MortalEngine, mortalEngine } from "@reyn/wal/testing";
 import { z } from "zod";
 import { type Life, MortalProcess, type Opened, openMortal, session } from "../../../tests/kit/mortal-process.ts";
 import {
-	analyze,
-	decide,
+	policyFor,
 	runSkill,
 	type Skill,
 	type SkillPorts,
@@ -77,20 +76,20 @@ export class Process extends MortalProcess {
 	async work<Input>(skill: Skill<Input>, input: unknown = {}, more: Partial<SkillPorts> = {}): Promise<unknown> {
 		if (!this.run()) await this.start(skill, input);
 		if (this.run().status !== "running") return this.run().last?.output;
-		const plan = analyze("r1", this.run(), skill.start, this.view.get(journal));
-		const decision = decide(plan, skillResumeSchema.parse({ default: this.#options.policy ?? "retry" }));
-		if (decision.kind === "discard") {
-			await this.append(skillRunDiscarded({ run: "r1", reason: decision.reason }), scope).durable;
+		const whenInDoubt = policyFor(skill.name, skillResumeSchema.parse({ default: this.#options.policy ?? "retry" }));
+		try {
+			return await runSkill("r1", skill, scope, { ...this.#ports(whenInDoubt), ...more });
+		} catch (error) {
+			if (!isReynError(error, "STEP_DISCARDED")) throw error;
+			await this.append(skillRunDiscarded({ run: "r1", reason: error.message }), scope).durable;
 			return "discarded";
 		}
-		return runSkill("r1", skill, scope, { ...this.#ports(decision.whenInDoubt), ...more });
 	}
 
 	#ports(whenInDoubt: InDoubtPolicy): SkillPorts {
 		const { model = echo() } = this.#options;
 		return {
 			...this.portsOver(model),
-			journal: () => this.view.get(journal),
 			whenInDoubt: () => whenInDoubt,
 			run: () => this.run(),
 			deliver: async (output) => {

@@ -2,7 +2,7 @@
 import { laneClosed, stepCompleted } from "@reyn/journal";
 import { View } from "@reyn/snapshot";
 import type { Draft } from "@reyn/wal";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import {
 	childrenBelow,
 	findRun,
@@ -58,6 +58,35 @@ describe("a child", () => {
 		for (const lane of ["plan", "plan/p1", "plan/p1/a", "plan/p1/a/0", parent]) expect(found(lane)).toEqual(["c9"]);
 		for (const lane of ["plan/p", "plan/p1/a/01", `${parent}/skill/c9`, "skill/r1", "plan/p12"])
 			expect(found(lane)).toEqual([]);
+	});
+
+	test("is found in each state of a history, whichever was asked about before, and runs are gone through once", () => {
+		const at = (n: number) => `plan/p${n % 3}/s${n % 2}/0/abc:${n}`;
+		const all = vi.spyOn(Object, "entries");
+		let view = View.empty(session, [skillRuns]);
+		const states: SkillRuns[] = [];
+		const apply = (draft: Draft): void => {
+			view = view.apply({ seq: view.seq + 1, ts: 0, crc: "", scope: session, ...draft });
+		};
+		let times = 0;
+		for (let n = 0; n < 60; n++) {
+			const parent = n % 5 === 0 ? {} : { parent: at(n) };
+			apply(skillRunStarted({ run: `c${n}`, skill: "report", input: {}, ...parent }));
+			apply(phaseEntered({ run: `c${n}`, phase: "write", visit: 1 }));
+			if (n % 4 === 0) apply(skillRunCompleted({ run: `c${n}` }));
+			const runs = view.get(skillRuns);
+			states.push(runs);
+			const before = all.mock.calls.length;
+			childrenBelow(runs, "plan/p1");
+			times += all.mock.calls.slice(before).length;
+		}
+		all.mockRestore();
+		expect(times).toBe(1);
+		for (const [n, runs] of [...states.entries(), ...states.toReversed().entries()])
+			for (const lane of ["plan", "plan/p1", "plan/p2/s0", at(n), "plan/p"]) {
+				const naive = Object.entries(runs).filter(([, { parent }]) => parent && `${parent}/`.startsWith(`${lane}/`));
+				expect(childrenBelow(runs, lane)).toEqual(naive.sort(([, a], [, b]) => a.started - b.started));
+			}
 	});
 
 	test("knows what its own models cost", () => {

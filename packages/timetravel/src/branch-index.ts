@@ -31,7 +31,7 @@ export const move: z.ZodType<Move> = z.strictObject({
 	seq,
 	inverse: z.discriminatedUnion("kind", [
 		z.strictObject({ kind: z.literal("reset"), scope, drop: z.array(z.string()).optional() }),
-		z.strictObject({ kind: z.literal("label"), name: z.string(), target: seq }),
+		z.strictObject({ kind: z.literal("label"), name: z.string(), target: seq, back: seq.nullable().optional() }),
 	]),
 }) as z.ZodType<Move>;
 

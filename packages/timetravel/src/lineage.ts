@@ -126,9 +126,12 @@ export class Lineage {
 		};
 	}
 
-	/** The tree that a picker draws, in log order; `main` comes first. */
+	/** The tree that a picker draws, in log order; `main` comes first. A reset that covers nothing begins none. */
 	branches(): readonly Branch[] {
-		return branchTree(this.resets, this.tip);
+		return branchTree(
+			this.resets.filter(({ drop }) => drop?.length !== 0),
+			this.tip,
+		);
 	}
 
 	#pathsTo(to: Seq): Paths {

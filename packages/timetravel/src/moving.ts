@@ -6,7 +6,7 @@ import { assertCoverage } from "./coverage.ts";
 import { TimetravelError } from "./errors.ts";
 import type { TimelineOptions } from "./options.ts";
 import type { Present } from "./present.ts";
-import type { Reading } from "./reading.ts";
+import type { Reading, Window } from "./reading.ts";
 import { recordAt } from "./record-at.ts";
 import { label, labelName, reset, resetSettled } from "./records.ts";
 import type { Sessions } from "./session.ts";
@@ -20,7 +20,7 @@ import {
 	moveWith,
 	settleWith,
 } from "./steps.ts";
-import { type Coverage, type Move, type Moves, moveKinds } from "./undo.ts";
+import { type Coverage, coversNothing, type Move, type Moves, moveKinds } from "./undo.ts";
 
 export interface CheckoutOptions {
 	/** The kinds of record to take back to the target; absent: all. */
@@ -45,6 +45,11 @@ export interface StepOptions {
 	readonly of?: Seq;
 	/** The tip of the confirmed preview, as for a checkout. Default, with `of`: the present tip. */
 	readonly expect?: Seq;
+	/**
+	 * The seq of a move further back: all down to that one are taken back, or made again, with all work quiet, or none is. Each is a
+	 * record of its own: where a crash or a full disk comes between, the others can still be. Absent: one.
+	 */
+	readonly to?: Seq;
 	/** As for a checkout; it gets the seq of the move that is taken back, or made again. Of a label nothing goes along. */
 	along?(of: Seq): Promise<MovePreview["along"]>;
 }
@@ -64,8 +69,10 @@ export interface Checkout {
 export interface Stepped {
 	/** The seq of the record that was written. */
 	readonly seq: Seq;
-	/** The move that was taken back, or made again. */
+	/** The move that was taken back, or made again; of several, the last. */
 	readonly of: Seq;
+	/** Of several, all of them, in that order. */
+	readonly all?: readonly Seq[];
 	/** The seq whose state is now the current one for the classes that moved; absent for a label. */
 	readonly target?: Seq;
 }
@@ -109,7 +116,8 @@ export class Mover implements Moving {
 		this.#reading.retained.assertHas(seq);
 		const coverage = { scope, ...(drop ? { drop } : {}) };
 		assertCoverage(coverage);
-		const target = await this.#checkpoints.snapped(seq);
+		// A move that covers nothing cuts no tool cycle: what goes along with it does so as of that very seq.
+		const target = coversNothing(coverage) ? seq : await this.#checkpoints.snapped(seq);
 		const where = { target, ...(target === seq ? {} : { snappedFrom: seq }), coverage, tip };
 		if (target === tip) return { kind: "none", ...where };
 		this.#reading.retained.assertCanGo({ target, ...coverage }, lineage, this.#reading.folded);
@@ -120,10 +128,10 @@ export class Mover implements Moving {
 	async previewStep(verb: "undo" | "redo", of?: Seq, expect?: Seq): Promise<MovePreview> {
 		// Waits until queued records are durable: the stacks are folded from durable records only.
 		await recordAt(this.#reading.wal, this.#reading.wal.tip);
-		const { past, future } = await this.moves();
+		const newest = (await this.#stack(verb)).at(-1);
+		const move = newest && this.#isLeft(verb, newest) ? newest : undefined;
 		// The tip of the stacks: a move that came later is not in them.
 		const { seen: tip } = this.#reading.timelineIndex;
-		const move = (verb === "undo" ? past : future).at(-1);
 		if (of !== undefined && move?.seq !== of)
 			throw new TimetravelError(
 				"TIMETRAVEL_STALE",
@@ -137,7 +145,10 @@ export class Mover implements Moving {
 		const step = { tip, [verb === "undo" ? "undoes" : "redoes"]: seq };
 		if (inverse.kind === "label") {
 			const { name, target } = inverse;
-			return { kind: "label", target, coverage: { scope: {}, drop: [] }, label: name, ...step };
+			const back = backOf(verb, inverse);
+			const moved = back === null ? { target, gone: true as const } : { target: back };
+			const was = back === null || back === target ? {} : { was: target };
+			return { kind: "label", ...moved, ...was, coverage: { scope: {}, drop: [] }, label: name, ...step };
 		}
 		const { kind: _, ...coverage } = inverse;
 		const target = seq - 1;
@@ -155,7 +166,7 @@ export class Mover implements Moving {
 		if (preview.kind === "none") throw new RangeError("a preview of no move cannot be written; leave it");
 		assertCoverage(preview.coverage);
 		// The preview may be older than a truncation.
-		if (preview.kind !== "label" || preview.undoes === undefined) this.#reading.retained.assertHas(preview.target);
+		if (!preview.gone) this.#reading.retained.assertHas(preview.target);
 		if (preview.kind !== "label")
 			this.#reading.retained.assertCanGo(
 				{ target: preview.target, ...preview.coverage },
@@ -232,20 +243,34 @@ export class Mover implements Moving {
 		});
 	}
 
-	async step(verb: "undo" | "redo", { actor = "user", of, expect, along }: StepOptions): Promise<Stepped> {
+	async step(verb: "undo" | "redo", { actor = "user", of, to, expect, along }: StepOptions): Promise<Stepped> {
 		const held: (() => void)[] = [];
 		try {
 			return await this.exclusively(undefined, async () => {
 				assertActor(actor);
-				const shown = expect ?? (of === undefined ? undefined : this.#reading.wal.tip);
-				const preview = await this.#quietStep(verb, of, shown, held);
-				const move = (preview.undoes ?? preview.redoes) as Seq;
-				const isMove = preview.kind !== "label";
-				const { seq } = await this.#write(isMove ? await taking(preview, along?.(move)) : preview, { actor }, shown);
-				const stepped = { seq, of: move };
-				if (preview.kind === "label") return stepped;
-				await this.settle();
-				return { ...stepped, target: preview.target };
+				let bound = expect ?? (of === undefined ? undefined : this.#reading.wal.tip);
+				if (to !== undefined) {
+					// Checked before any work is stopped.
+					const { tip } = await this.previewStep(verb, of, bound);
+					await this.#assertReaches(verb, to);
+					held.push(await allQuiet(this.#parts, this, { kind: "undo", target: 0, coverage: { scope: {} }, tip }));
+				}
+				const all: Seq[] = [];
+				for (let newest = of; ; newest = undefined) {
+					const preview =
+						to === undefined
+							? await this.#quietStep(verb, newest, bound, held)
+							: await this.previewStep(verb, newest, bound);
+					const move = (preview.undoes ?? preview.redoes) as Seq;
+					const isMove = preview.kind !== "label";
+					const { seq } = await this.#write(isMove ? await taking(preview, along?.(move)) : preview, { actor }, bound);
+					if (isMove) await this.settle();
+					all.push(move);
+					if (to === undefined || move === to)
+						return { seq, of: move, ...(to !== undefined && { all }), ...(isMove && { target: preview.target }) };
+					// What this one has written is no reason to refuse the next one.
+					bound = seq;
+				}
 			});
 		} finally {
 			// Last: work that begins again may ask for another move.
@@ -253,40 +278,67 @@ export class Mover implements Moving {
 		}
 	}
 
-	async moves(): Promise<Moves> {
-		await this.#reading.timelineIndex.catchUp();
-		const { past, future } = this.#reading.timelineIndex.moves;
-		return { past: this.#possible("undo", past), future: this.#possible("redo", future) };
+	async moves({ limit = Number.POSITIVE_INFINITY }: Pick<Window, "limit"> = {}): Promise<Moves> {
+		return {
+			past: this.#possible("undo", await this.#stack("undo"), limit),
+			future: this.#possible("redo", await this.#stack("redo"), limit),
+		};
 	}
 
 	async label(
 		seq: Seq,
 		name: string,
-		{ actor = "user", expect }: Pick<CheckoutOptions, "actor" | "expect">,
+		{ actor = "user", expect, move = false }: Pick<CheckoutOptions, "actor" | "expect"> & { readonly move?: boolean },
 	): Promise<void> {
 		assertActor(actor);
 		this.#reading.retained.assertHas(seq);
 		const { error } = labelName.safeParse(name);
-		if (error)
-			throw new TimetravelError(
-				"TIMETRAVEL_LABEL",
-				`"${name}" cannot be a label: expected ${error.issues[0]?.message}`,
-				{ name },
-			);
+		if (error) throw noLabel(`${shown(name)} cannot be a label: expected ${error.issues[0]?.message}`, { name });
+		await this.#relabel(
+			expect,
+			(was) => {
+				if (was === seq || (was !== undefined && !move))
+					throw noLabel(
+						`"${name}" is the label of seq ${was} already; ${was === seq ? "nothing was written" : "choose another, or move it"}`,
+						{ name, seq: was },
+					);
+				if (was === undefined && move) throw this.#unknownLabel(name);
+				return { name, target: seq, actor, ...given({ was }) };
+			},
+			name,
+		);
+	}
+
+	async unlabel(name: string, { actor = "user", expect }: Pick<CheckoutOptions, "actor" | "expect">): Promise<void> {
+		assertActor(actor);
+		await this.#relabel(
+			expect,
+			(target) => {
+				if (target === undefined) throw this.#unknownLabel(name);
+				return { name, target, gone: true, actor };
+			},
+			name,
+		);
+	}
+
+	/** @param change gets the seq that the name has; what it throws refuses the change, and nothing is written */
+	async #relabel(
+		expect: Seq | undefined,
+		change: (target: Seq | undefined) => Parameters<typeof label>[0],
+		name: string,
+	): Promise<void> {
 		await this.exclusively(undefined, async () => {
 			await this.#reading.timelineIndex.catchUp();
-			const known = this.#reading.timelineIndex.labels.get(name);
-			if (known !== undefined)
-				throw new TimetravelError(
-					"TIMETRAVEL_LABEL",
-					`"${name}" is the label of seq ${known} already; choose another`,
-					{ name, seq: known },
-				);
-			const { durable } = await this.ifStill(expect, {}, () =>
-				this.#present.append(label({ name, target: seq, actor }), {}),
-			);
+			const changed = label(change(this.#reading.timelineIndex.labels.get(name)));
+			const { durable } = await this.ifStill(expect, {}, () => this.#present.append(changed, {}));
 			await durable;
 		});
+	}
+
+	#unknownLabel(name: string): TimetravelError {
+		const names = [...this.#reading.timelineIndex.labels.keys()];
+		const there = names.length > 0 ? `there are ${names.slice(-8).join(", ")}` : "there is none";
+		return noLabel(`there is no label ${shown(name)}; ${there}`, { name });
 	}
 
 	async ifStill<T>(expect: Seq | undefined, scope: Scope, act: () => T): Promise<T> {
@@ -371,13 +423,33 @@ export class Mover implements Moving {
 		}
 	}
 
-	/** The moves after the newest one that needs a seq which was collected: the others cannot be made any more. */
-	#possible(verb: "undo" | "redo", moves: readonly Move[]): readonly Move[] {
-		const needs = ({ seq, inverse }: Move): Seq => {
-			if (inverse.kind === "reset") return seq - 1;
-			return verb === "redo" ? inverse.target : 0;
-		};
-		return moves.slice(moves.findLastIndex((move) => !this.#reading.retained.has(needs(move))) + 1);
+	async #stack(verb: "undo" | "redo"): Promise<readonly Move[]> {
+		await this.#reading.timelineIndex.catchUp();
+		const { past, future } = this.#reading.timelineIndex.moves;
+		return verb === "undo" ? past : future;
+	}
+
+	/** Of the moves after the newest one that needs a seq which was collected (the others cannot be made any more) the newest so many. */
+	#possible(verb: "undo" | "redo", moves: readonly Move[], limit: number): readonly Move[] {
+		const from = moves.findLastIndex((move) => !this.#isLeft(verb, move)) + 1;
+		return moves.slice(Math.max(from, moves.length - limit));
+	}
+
+	/** Is the seq there that the move leads back to? Else `gc` took it away. */
+	#isLeft(verb: "undo" | "redo", { seq, inverse }: Move): boolean {
+		const needed = inverse.kind === "reset" ? seq - 1 : backOf(verb, inverse);
+		return needed === null || this.#reading.retained.has(needed);
+	}
+
+	/** @throws TimetravelError `NOTHING_TO_UNDO`, `NOTHING_TO_REDO` */
+	async #assertReaches(verb: "undo" | "redo", to: Seq): Promise<void> {
+		const moves = this.#possible(verb, await this.#stack(verb), Number.POSITIVE_INFINITY).map(({ seq }) => seq);
+		if (moves.includes(to)) return;
+		throw new TimetravelError(
+			verb === "undo" ? "NOTHING_TO_UNDO" : "NOTHING_TO_REDO",
+			`at seq ${to} there is nothing to ${verb}; there is at ${moves.toReversed().slice(0, 8).join(", ") || "none"}. Nothing was written`,
+			{ to, moves },
+		);
 	}
 
 	#stale(previewed: Seq, { seq, kind = "it" }: { readonly seq: Seq; readonly kind?: string }): TimetravelError {
@@ -418,6 +490,16 @@ async function taking(preview: MovePreview, going: Promise<MovePreview["along"]>
 	return along ? { ...preview, along } : preview;
 }
 
+/** The seq that a label has once the move is taken back, or made again; null: none. */
+const backOf = (verb: "undo" | "redo", { target, back }: Extract<Move["inverse"], { kind: "label" }>): Seq | null =>
+	back === undefined ? (verb === "undo" ? null : target) : back;
+
+const noLabel = (message: string, detail: Record<string, unknown>): TimetravelError =>
+	new TimetravelError("TIMETRAVEL_LABEL", message, detail);
+
+/** A name that somebody gave: it may be long, and hold what acts on a terminal. */
+const shown = (name: string): string => JSON.stringify(name.slice(0, 64).replace(/[^\p{L}\p{N}\p{P}\p{S} ]/gu, "?"));
+
 const scopeOf = ({ inverse }: Move): Scope => (inverse.kind === "reset" ? inverse.scope : {});
 
 type ResetData = Parameters<typeof reset>[0];
@@ -439,8 +521,8 @@ function resetOf({ target, coverage, undoes, redoes, along }: MovePreview, by: M
 	});
 }
 
-function labelOf({ label: name = "", target, undoes, redoes }: MovePreview, { actor }: MovedBy): Draft {
-	return label({ name, target, actor, ...given({ gone: undoes === undefined ? undefined : true, undoes, redoes }) });
+function labelOf({ label: name = "", target, gone, was, undoes, redoes }: MovePreview, { actor }: MovedBy): Draft {
+	return label({ name, target, actor, ...given({ gone, was, undoes, redoes }) });
 }
 
 /** The object without its undefined fields. */

@@ -44,13 +44,15 @@ export const labelName = z
 		"1 to 64 letters, digits, `.`, `_` and `-`, and not like a seq or a branch",
 	);
 
-/** Names a seq for people; `gone` takes the name back. Labels are of the whole log, and no rewind covers them. */
+/** Names a seq for people, or another one than until then; `gone` takes the name away. Labels are of the whole log, and no rewind covers them. */
 export const label = defineRecord(
 	"label",
 	z.object({
 		name: labelName,
 		target: z.int().nonnegative(),
 		gone: z.boolean().optional(),
+		/** The seq that the name had until then. Absent: none, or where it is gone its target. */
+		was: z.int().nonnegative().optional(),
 		actor: z.string(),
 		undoes: z.int().positive().optional(),
 		redoes: z.int().positive().optional(),

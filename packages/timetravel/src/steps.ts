@@ -4,7 +4,7 @@ import type { Coverage } from "./undo.ts";
 
 /** What a move would do. */
 export interface MovePreview {
-	/** `label`: a name is given or taken back, and nothing moves. `none`: the target is the tip, and there is nothing to write. */
+	/** `label`: a name is given, moved or taken away, and nothing moves. `none`: the target is the tip, and there is nothing to write. */
 	readonly kind: "undo" | "fork_switch" | "label" | "none";
 	/** The seq whose state will be the current one for the covered classes; for a label, the seq that it names. */
 	readonly target: Seq;
@@ -17,8 +17,10 @@ export interface MovePreview {
 	/** The seq of the move that this one takes back (`undoes`), or makes again (`redoes`). */
 	readonly undoes?: Seq;
 	readonly redoes?: Seq;
-	/** The name, for a label. */
+	/** The name, for a label; is it taken away; and the seq that it has until then, if it goes to another one. */
 	readonly label?: string;
+	readonly gone?: true;
+	readonly was?: Seq;
 	/** JSON for what has to change outside the log, by the name of the part that does so. It is recorded in the reset, so it survives a crash. */
 	readonly along?: Readonly<Record<string, unknown>>;
 }

@@ -347,18 +347,32 @@ export class Timeline implements Moving {
 		return this.#mover.step("redo", options);
 	}
 
-	/** What can be undone and redone, the newest last. */
-	moves(): Promise<Moves> {
-		return this.#mover.moves();
+	/**
+	 * What can be undone and redone one after the other, the newest last.
+	 *
+	 * @param window `limit`: of each the newest so many
+	 */
+	moves(window: Pick<Window, "limit"> = {}): Promise<Moves> {
+		return this.#mover.moves(window);
 	}
 
 	/**
 	 * Names a seq.
 	 *
+	 * @param options `move`: another seq has the name, and it is this one's from then on
 	 * @throws TimetravelError `TIMETRAVEL_OUT_OF_RANGE`, `TIMETRAVEL_LABEL`, `TIMETRAVEL_STALE`
 	 */
-	label(seq: Seq, name: string, options: Pick<CheckoutOptions, "actor" | "expect"> = {}): Promise<void> {
+	label(
+		seq: Seq,
+		name: string,
+		options: Pick<CheckoutOptions, "actor" | "expect"> & { readonly move?: boolean } = {},
+	): Promise<void> {
 		return this.#mover.label(seq, name, options);
+	}
+
+	/** Takes a name away. @throws TimetravelError `TIMETRAVEL_LABEL`, `TIMETRAVEL_STALE` */
+	unlabel(name: string, options: Pick<CheckoutOptions, "actor" | "expect"> = {}): Promise<void> {
+		return this.#mover.unlabel(name, options);
 	}
 
 	/** All labels, by seq. */

@@ -23,7 +23,13 @@ export interface Move {
 	/** How to take the move back. */
 	readonly inverse:
 		| ({ readonly kind: "reset" } & Coverage)
-		| { readonly kind: "label"; readonly name: string; readonly target: Seq };
+		| {
+				readonly kind: "label";
+				readonly name: string;
+				readonly target: Seq;
+				/** The seq that the name has then; null: none. Absent in stored moves of older versions, where it is new or was taken back. */
+				readonly back?: Seq | null;
+		  };
 }
 
 /** The undo stack (`past`) and the redo stack (`future`), each with the newest move last. They are of the whole log. */
@@ -105,7 +111,10 @@ function moveOf(record: WalRecord, undoRules: UndoRules): Move | "turn" | undefi
 		const { drop } = record.data;
 		return { seq, inverse: { kind: "reset", scope, ...(drop ? { drop } : {}) } };
 	}
-	if (label.is(record)) return { seq, inverse: { kind: "label", name: record.data.name, target: record.data.target } };
+	if (label.is(record)) {
+		const { name, target, gone, was = null } = record.data;
+		return { seq, inverse: { kind: "label", name, target, back: gone ? target : was } };
+	}
 	const rule = undoRuleOf(record, undoRules);
 	return typeof rule === "object" ? { seq, inverse: { kind: "reset", ...rule.takenBackBy } } : rule;
 }
@@ -117,3 +126,6 @@ export const undoRuleOf = (record: WalRecord, undoRules: UndoRules): UndoRule =>
 /** Does a reset of this coverage take a record of this scope and kind back? */
 export const covers = ({ scope, drop }: Coverage, record: Pick<WalRecord, "scope" | "kind">): boolean =>
 	within(record.scope, scope) && drop?.includes(record.kind) !== false && !isOutside(record.kind);
+
+/** Does a reset of this coverage leave all of history as it is? Then something goes along with it, outside the log. */
+export const coversNothing = ({ drop }: Pick<Coverage, "drop">): boolean => drop?.length === 0;

@@ -7,15 +7,18 @@ export interface Remembered {
 	readonly drop?: readonly string[] | undefined;
 	/** Of a move that is a label, its name. */
 	readonly label?: string;
-	/** The seq that it names. */
-	readonly target?: Seq;
+	/** The seqs that the name had before it, and has after it; undefined: none. */
+	readonly from?: Seq | undefined;
+	readonly to?: Seq | undefined;
 }
 
 export class RememberedMoves {
 	readonly past: Remembered[] = [];
 	readonly future: Remembered[] = [];
+	readonly labels = new Map<string, Seq>();
 
 	made(move: Remembered): void {
+		this.#name(move, move.to);
 		this.past.push(move);
 		this.future.length = 0;
 	}
@@ -36,6 +39,13 @@ export class RememberedMoves {
 	stepped(verb: "undo" | "redo", seq: Seq): void {
 		const [from, to] = verb === "undo" ? [this.past, this.future] : [this.future, this.past];
 		const move = from.pop();
-		if (move) to.push({ ...move, seq });
+		if (!move) return;
+		this.#name(move, verb === "undo" ? move.from : move.to);
+		to.push({ ...move, seq });
+	}
+
+	#name({ label }: Remembered, seq: Seq | undefined): void {
+		if (label !== undefined && seq !== undefined) this.labels.set(label, seq);
+		else if (label !== undefined) this.labels.delete(label);
 	}
 }

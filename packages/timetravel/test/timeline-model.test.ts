@@ -1,6 +1,6 @@
 /**
  * Random histories of a whole timeline, with truncations, crashes and lost snapshots, against the model that copies
- * everything and forgets nothing. `REYN_RUNS` sets how many are told (default 1400), `REYN_SEED` which.
+ * everything and forgets nothing. `REYN_RUNS` sets how many are told (default 1000), `REYN_SEED` which.
  */
 import { defineProjection, memorySnapshots, SnapshotStore } from "@reyn/snapshot";
 import {
@@ -41,7 +41,7 @@ import {
 import { after, type Class, covers, type Entry, genesis, resetsOf, type State } from "./naive-model.ts";
 import { RememberedMoves } from "./remembered-moves.ts";
 
-const { numRuns: RUNS, seed } = histories(25, 1400);
+const { numRuns: RUNS, seed } = histories(25, 1_000);
 const timeout = 30_000 + RUNS * 200;
 
 const scopes: readonly Scope[] = [{}, alice, main, plan, { ...main, run: "p2" }, side, bob];
@@ -107,6 +107,7 @@ type Command =
 	  }
 	| { readonly type: "label"; readonly to: number }
 	| { readonly type: "undo" | "redo" }
+	| { readonly type: "all to"; readonly verb: "undo" | "redo"; readonly steps: number }
 	/** Now and then without the projection of facts alone. */
 	| { readonly type: "restart"; readonly without: boolean }
 	| { readonly type: "lose"; readonly which: number }
@@ -141,6 +142,14 @@ const anyCommand: fc.Arbitrary<Command> = fc.oneof(
 	},
 	{ weight: 4, arbitrary: fc.record({ type: fc.constant("label" as const), to: fc.nat(1_000) }) },
 	{ weight: 4, arbitrary: fc.record({ type: fc.constantFrom("undo" as const, "undo" as const, "redo" as const) }) },
+	{
+		weight: 2,
+		arbitrary: fc.record({
+			type: fc.constant("all to" as const),
+			verb: fc.constantFrom("undo" as const, "undo" as const, "redo" as const),
+			steps: fc.integer({ min: 1, max: 4 }),
+		}),
+	},
 	{ weight: 2, arbitrary: fc.record({ type: fc.constant("restart" as const), without: fc.boolean() }) },
 	{ weight: 1, arbitrary: fc.record({ type: fc.constant("lose" as const), which: fc.nat(9) }) },
 	{ weight: 3, arbitrary: anyGc },
@@ -166,6 +175,8 @@ const met = {
 	"asked for what was taken away": 0,
 	"undone across a cut": 0,
 	"no more to undo than before": 0,
+	"not offered, and refused": 0,
+	"several in one go": 0,
 	"in a part, and refused": 0,
 	"inside a tool cycle, and taken to before it": 0,
 	"inside a tool cycle that was open at the cut": 0,
@@ -346,12 +357,15 @@ class World {
 				const { tip } = this.#house.wal;
 				const done = await timeline.label(target, text).catch((error: Error) => error);
 				if (!this.#isReachable(target)) expect(done).toMatchObject({ code: "TIMETRAVEL_PRUNED" });
-				else this.#moves.made({ seq: tip + 1, scope: {}, label: text, target });
+				else this.#moves.made({ seq: tip + 1, scope: {}, label: text, to: target });
 				break;
 			}
 			case "undo":
 			case "redo":
 				await this.#step(command.type);
+				break;
+			case "all to":
+				await this.#allTo(command.verb, command.steps);
 				break;
 			case "go":
 				met[await this.#go(command, timeline)]++;
@@ -380,7 +394,7 @@ class World {
 		const { wal } = this.#house;
 		const asked = this.#seqFor(to);
 		await this.#note();
-		const target = this.#snapped(asked);
+		const target = drop?.length === 0 ? asked : this.#snapped(asked);
 		const before = [...this.#log];
 		const options = { scope, ...(drop && { drop }) };
 		this.#killed = killed;
@@ -521,7 +535,7 @@ class World {
 		await this.#note();
 		const before = this.#log.length;
 		const move = this.#moves.next(verb);
-		const needs = move && (move.label === undefined ? move.seq - 1 : verb === "redo" ? move.target : undefined);
+		const needs = move && (move.label === undefined ? move.seq - 1 : verb === "redo" ? move.to : undefined);
 		const done = await this.#house.timeline[verb]().catch((error: Error) => error);
 		await this.#note();
 		if (move === undefined || (needs !== undefined && !this.#isReachable(needs))) {
@@ -545,6 +559,32 @@ class World {
 		);
 		this.#moves.stepped(verb, before + 1);
 		if (move.seq < this.#retainedFrom) met["undone across a cut"]++;
+	}
+
+	/** What is offered can be done, in one go, and what is not is refused. */
+	async #allTo(verb: "undo" | "redo", steps: number): Promise<void> {
+		await this.#note();
+		const { timeline } = this.#house;
+		const before = this.#log.length;
+		const stack = verb === "undo" ? this.#moves.past : this.#moves.future;
+		const offered = (await timeline.moves())[verb === "undo" ? "past" : "future"].map(({ seq }) => seq);
+		const left = stack.length - offered.length;
+		expect(offered).toEqual(stack.slice(left).map(({ seq }) => seq));
+		const beyond = stack[left - 1];
+		if (beyond) {
+			const refused = await timeline[verb]({ to: beyond.seq }).catch((error: { readonly code?: string }) => error.code);
+			expect([`NOTHING_TO_${verb.toUpperCase()}`, "TIMETRAVEL_PRUNED"]).toContain(refused);
+			met["not offered, and refused"]++;
+		}
+		const of = offered.slice(-steps).reverse();
+		const to = of.at(-1);
+		if (to === undefined) return;
+		expect(await timeline[verb]({ to })).toMatchObject({ all: of, of: to });
+		await this.#note();
+		const written = this.#log.slice(before).filter(({ kind }) => kind === reset.kind || kind === label.kind);
+		expect(written).toHaveLength(of.length);
+		for (const { seq } of written) this.#moves.stepped(verb, seq);
+		if (of.length > 1) met["several in one go"]++;
 	}
 
 	async #gc({ keep, killedAt }: Command & { type: "gc" }): Promise<void> {
@@ -590,7 +630,9 @@ class World {
 		for (const entry of this.#log)
 			if (entry.seq >= this.#retainedFrom && classes.some((each) => isOf(entry, each)))
 				expect(timeline.lineage.isActive(entry), `seq ${entry.seq}`).toBe(isActive(entry));
-		expect(timeline.branches()).toEqual(branchTree(resetsOf(this.#log), wal.tip));
+		// A move that covers nothing begins no branch.
+		const moves = resetsOf(this.#log).filter(({ drop }) => drop?.length !== 0);
+		expect(timeline.branches()).toEqual(branchTree(moves, wal.tip));
 		const checkpoints = timeline.checkpoints().map(({ seq }) => seq);
 		expect(checkpoints).toEqual(
 			this.#log.filter(({ kind, seq }) => kind === "checkpoint" && this.#isReachable(seq)).map(({ seq }) => seq),

@@ -503,6 +503,19 @@ describe("inside a tool cycle", () => {
 		expect(await house.told()).toBe("a b");
 	});
 
+	test("a move that covers nothing goes to the very seq, leaves the state, begins no branch, and is undone and redone", async () => {
+		await using house = await House.open();
+		house.say("a");
+		const open = house.ask("search");
+		house.answer("search");
+		const [told, branches] = [await house.told(), house.timeline.branches().length];
+		expect(await house.timeline.checkout(open, { drop: [] })).toMatchObject({ kind: "undo", target: open });
+		await house.timeline.undo();
+		await house.timeline.redo();
+		expect([await house.told(), house.timeline.branches().length]).toEqual([told, branches]);
+		expect(house.timeline.branches().at(-1)).toMatchObject({ name: "main", last: house.wal.tip, active: true });
+	});
+
 	test("neither before the call nor after its answer is inside", async () => {
 		await using house = await House.open();
 		await house.mark("turn");

@@ -81,6 +81,42 @@ describe("undo", () => {
 		expect((await house.timeline.moves()).past).toHaveLength(0);
 	});
 
+	test("of all down to one takes back that and what came after it, or nothing; redo of all brings it back", async () => {
+		await using house = await House.open();
+		const a = house.say("a");
+		house.say("b");
+		const { seq: first } = await house.timeline.checkout(a);
+		await house.timeline.label(a, "here");
+		house.say("c");
+		const { seq: last } = await house.timeline.checkout(0);
+		const before = await house.records();
+		await expect(house.timeline.undo({ to: a })).rejects.toThrow(new RegExp(`there is at ${last}, \\d+, ${first}\\.`));
+		await expect(house.timeline.undo({ of: first, to: first })).rejects.toMatchObject({ code: "TIMETRAVEL_STALE" });
+		expect(await house.records()).toEqual(before);
+		const { all, of } = await house.timeline.undo({ of: last, to: first, expect: house.wal.tip });
+		expect([all?.length, of, await house.told(), await house.timeline.labels()]).toEqual([3, first, "a b", []]);
+		const { future } = await house.timeline.moves();
+		await house.timeline.redo({ to: future[0]?.seq ?? 0 });
+		expect([await house.told(), (await house.timeline.labels()).length]).toEqual(["", 1]);
+	});
+
+	test("of all down to one leaves those that a person has made meanwhile, and those before them", async () => {
+		let made = false;
+		await using house: House = await House.open({ undoRules });
+		const a = house.say("a");
+		const { seq: first } = await house.timeline.checkout(0);
+		const { seq: last } = await house.timeline.checkout(a);
+		house.timeline.attend({
+			quiet: async () => () => {},
+			rebuild: async () => {
+				if (!made) house.answer("discarded", bob);
+				made = true;
+			},
+		});
+		await expect(house.timeline.undo({ of: last, to: first })).rejects.toMatchObject({ code: "TIMETRAVEL_STALE" });
+		expect((await house.timeline.moves()).past.map(({ seq }) => seq)).toEqual([first, last + 3]);
+	});
+
 	test("does not run beside another move, and one that cannot get quiet writes nothing", async () => {
 		let quiet: () => void = () => {};
 		const quiesce = () => new Promise<void>((resolve) => (quiet = resolve));
@@ -191,6 +227,35 @@ describe("a label", () => {
 		await again.wal.close();
 	});
 
+	test("goes to another seq, and is taken away, across a restart; undo and redo know where it was", async () => {
+		await using house = await House.open();
+		const [a, b] = [house.say("a"), house.say("b")];
+		const isAt = async (timeline = house.timeline) =>
+			(await timeline.labels()).map(({ name, seq }) => `${name} ${seq}`);
+		await house.timeline.label(a, "here");
+		await house.timeline.label(b, "here", { move: true });
+		await house.timeline.unlabel("here", { actor: "ada" });
+		expect(await isAt()).toEqual([]);
+		const { timeline, wal } = await house.reopen();
+		const went = [];
+		for (const verb of ["undo", "undo", "undo", "redo", "redo", "redo", "undo"] as const) {
+			await timeline[verb]();
+			went.push(await isAt(timeline));
+		}
+		expect(went.map(String)).toEqual([`here ${b}`, `here ${a}`, "", `here ${a}`, `here ${b}`, "", `here ${b}`]);
+		await wal.close();
+	});
+
+	test("of a log from before labels could go elsewhere is taken back, and made again", async () => {
+		await using house = await House.open();
+		const a = house.say("a");
+		await house.append(label({ name: "old", target: a, actor: "user" }), {});
+		await house.append(label({ name: "old", target: a, gone: true, actor: "user", undoes: 2 }), {});
+		await house.append(reset({ target: 3, mode: "both", actor: "user", drop: [] }), {});
+		await house.timeline.undo();
+		expect(await house.timeline.labels()).toEqual([]);
+	});
+
 	test("that there is, that is none, or of a seq that is none, is refused, and nothing is written", async () => {
 		await using house = await House.open();
 		const a = house.say("a");
@@ -202,7 +267,11 @@ describe("a label", () => {
 		});
 		for (const name of ["", "142", "b7", "main", "@", "-x", "a b", "x".repeat(65), "a\u001b[31m"])
 			await expect(house.timeline.label(a, name), name).rejects.toMatchObject({ code: "TIMETRAVEL_LABEL" });
+		await expect(house.timeline.label(a, "a\u001b[31m\u202e")).rejects.toThrow(/^"a\?\[31m\?" cannot be a label/);
 		await expect(house.timeline.label(99, "two")).rejects.toMatchObject({ code: "TIMETRAVEL_OUT_OF_RANGE" });
+		await expect(house.timeline.label(a, "one", { move: true })).rejects.toMatchObject({ code: "TIMETRAVEL_LABEL" });
+		await expect(house.timeline.label(a, "two", { move: true })).rejects.toMatchObject({ code: "TIMETRAVEL_LABEL" });
+		await expect(house.timeline.unlabel("two\u001b")).rejects.toThrow(/^there is no label "two\?"; there are one/);
 		expect(await house.records()).toEqual(before);
 	});
 });
@@ -210,7 +279,8 @@ describe("a label", () => {
 type Command =
 	| { readonly do: "write"; readonly scope: Scope; readonly what: "say" | "do" | "ask" | "answer" }
 	| { readonly do: "go"; readonly to: number; readonly scope: Scope; readonly drop: readonly string[] | undefined }
-	| { readonly do: "label"; readonly to: number }
+	| { readonly do: "label"; readonly to: number; readonly which: number; readonly how: "new" | "move" | "away" }
+	| { readonly do: "all to"; readonly verb: "undo" | "redo"; readonly steps: number }
 	| { readonly do: "undo" | "redo" | "restart" }
 	| { readonly do: "there and back"; readonly steps: number };
 
@@ -234,7 +304,23 @@ const anyCommand: fc.Arbitrary<Command> = fc.oneof(
 			drop: fc.constantFrom(undefined, undefined, [said.kind], [did.kind], []),
 		}),
 	},
-	{ weight: 1, arbitrary: fc.record({ do: fc.constant("label" as const), to: fc.nat(1000) }) },
+	{
+		weight: 3,
+		arbitrary: fc.record({
+			do: fc.constant("label" as const),
+			to: fc.nat(1000),
+			which: fc.nat(1000),
+			how: fc.constantFrom("new", "move", "away"),
+		}),
+	},
+	{
+		weight: 2,
+		arbitrary: fc.record({
+			do: fc.constant("all to" as const),
+			verb: fc.constantFrom("undo", "redo"),
+			steps: fc.integer({ min: 1, max: 5 }),
+		}),
+	},
 	{ weight: 5, arbitrary: fc.record({ do: fc.constantFrom("undo" as const, "undo" as const, "redo" as const) }) },
 	{ weight: 1, arbitrary: fc.record({ do: fc.constant("restart" as const) }) },
 	{
@@ -246,7 +332,7 @@ const anyCommand: fc.Arbitrary<Command> = fc.oneof(
 test(
 	"after any history undo writes what takes the newest move back, and as many redos as undos change nothing",
 	async () => {
-		const met = { undo: 0, redo: 0, nothing: 0, back: 0 };
+		const met = { undo: 0, redo: 0, nothing: 0, back: 0, several: 0, relabelled: 0 };
 		await fc.assert(
 			fc.asyncProperty(fc.array(anyCommand, { minLength: 5, maxLength: 25, size: "max" }), async (commands) => {
 				let house = await House.open({ undoRules });
@@ -255,8 +341,25 @@ test(
 					await Promise.all(scopes.map(async (scope) => (await house.timeline.at(house.wal.tip, scope)).hash())),
 					await house.timeline.labels(),
 				];
-				const last = async (before: Seq): Promise<WalRecord> =>
-					(await collect(house.wal.read({ after: before, kinds: { only: [reset.kind, label.kind] } })))[0] as WalRecord;
+				const written = async (before: Seq): Promise<WalRecord[]> =>
+					collect(house.wal.read({ after: before, kinds: { only: [reset.kind, label.kind] } }));
+				const last = async (before: Seq): Promise<WalRecord> => (await written(before))[0] as WalRecord;
+				/** As so many single steps would. */
+				const allTo = async (verb: "undo" | "redo", steps: number): Promise<void> => {
+					const { tip } = house.wal;
+					const stack = verb === "undo" ? moves.past : moves.future;
+					const of = stack.slice(Math.max(0, stack.length - steps)).reverse();
+					const to = of.at(-1);
+					if (!to) return;
+					const said = await house.timeline[verb]({ of: of[0]?.seq ?? 0, to: to.seq });
+					expect(said.all).toEqual(of.map(({ seq }) => seq));
+					const records = await written(tip);
+					expect(records.map(({ data }) => data)).toMatchObject(
+						of.map(({ seq }) => (verb === "undo" ? { undoes: seq } : { redoes: seq })),
+					);
+					for (const { seq } of records) moves.stepped(verb, seq);
+					if (of.length > 1) met.several++;
+				};
 				const step = async (verb: "undo" | "redo"): Promise<boolean> => {
 					const move = moves.next(verb);
 					const before = house.wal.tip;
@@ -298,19 +401,32 @@ test(
 						});
 						if (kind !== "none") moves.made({ seq, scope, drop });
 					} else if (command.do === "label") {
-						await house.timeline.label(command.to % (tip + 1), `l${i}`);
-						moves.made({ seq: (await last(tip)).seq, scope: {}, label: `l${i}` });
+						const known = [...moves.labels.keys()][command.which % Math.max(1, moves.labels.size)];
+						const name = command.how === "new" || known === undefined ? `l${i}` : known;
+						const from = moves.labels.get(name);
+						const to = from !== undefined && command.how === "away" ? undefined : command.to % (tip + 1);
+						if (to === from) continue;
+						if (to === undefined) await house.timeline.unlabel(name);
+						else await house.timeline.label(to, name, { move: from !== undefined });
+						moves.made({ seq: (await last(tip)).seq, scope: {}, label: name, from, to });
+						if (from !== undefined) met.relabelled++;
+					} else if (command.do === "all to") {
+						await allTo(command.verb, command.steps);
 					} else if (command.do === "restart") {
 						house = await house.reopen();
 					} else if (command.do === "there and back") {
 						const before = await everything();
 						let undone = 0;
 						while (undone < command.steps && (await step("undo"))) undone++;
-						for (let n = 0; n < undone; n++) await step("redo");
+						if (i % 2 === 0) await allTo("redo", undone);
+						else for (let n = 0; n < undone; n++) await step("redo");
 						expect(await everything()).toEqual(before);
 						met.back += undone;
 					} else await step(command.do);
 					const { past: back, future: on } = await house.timeline.moves();
+					expect(await house.timeline.labels()).toEqual(
+						[...moves.labels].map(([name, seq]) => ({ name, seq })).sort((a, b) => a.seq - b.seq),
+					);
 					expect([back.map(({ seq }) => seq), on.map(({ seq }) => seq)]).toEqual([
 						moves.past.map(({ seq }) => seq),
 						moves.future.map(({ seq }) => seq),

@@ -161,12 +161,21 @@ export async function openRoot(
 			throw error instanceof ToolError ? error : failure(error, "");
 		});
 
+	/** Who finds a directory that another one makes at the same time waits until it is durable. */
+	const making = new Map<string, Promise<void>>();
+	const make = (at: Directory, name: string): Promise<void> => {
+		const path = at.below(name);
+		const made = making.get(path) ?? at.make(name).finally(() => making.delete(path));
+		making.set(path, made);
+		return made;
+	};
+
 	/** @param isMade where a directory is missing, it is made */
 	const directory = async (path: readonly string[], isMade = false): Promise<Directory> => {
 		let at = await top();
 		for (const name of path) {
 			try {
-				if (isMade) await at.make(name);
+				if (isMade) await make(at, name);
 				const next = await at.directory(name);
 				await at.close();
 				at = next;

@@ -15,10 +15,11 @@ export interface WorkFilesOptions extends RootOptions {
 /** Give it the options that the tools have: what is closed to them is closed here. */
 export function createWorkFiles(root: string, options: WorkFilesOptions = {}): WorkFiles {
 	const { maxFileBytes = MAX_FILE_BYTES } = options;
+	const through = sharedDoor(root, options);
 	return {
 		async read(path): Promise<FileContent> {
 			try {
-				const found = await contentAt(await openRoot(root, options), path, maxFileBytes);
+				const found = await through((door) => contentAt(door, path, maxFileBytes));
 				return found ? { kind: "file", ...found } : { kind: "none" };
 			} catch (error) {
 				return { kind: "unknown", why: (error as Error).message };
@@ -27,14 +28,28 @@ export function createWorkFiles(root: string, options: WorkFilesOptions = {}): W
 		async put(path, content, how): Promise<void> {
 			const { bytes, mode } = content ?? {};
 			if (bytes) assertSize(showPath(path), bytes.length, maxFileBytes, "would have");
-			await (await openRoot(root, options)).change(parsePath(path), bytes, {
-				...how,
-				...(mode !== undefined && { mode }),
-			});
+			const put = { ...how, ...(mode !== undefined && { mode }) };
+			await through((door) => door.change(parsePath(path), bytes, put));
 		},
 		async forget(path, token): Promise<void> {
-			await (await openRoot(root, options)).forget(parsePath(path), token);
+			await through((door) => door.forget(parsePath(path), token));
 		},
+	};
+}
+
+/** Opens the root once for all who go through at the same time: that takes longer than what most of them do. */
+function sharedDoor(root: string, options: RootOptions) {
+	let inUse: { readonly door: Promise<RootDirectory>; users: number } | undefined;
+	return async <T>(go: (door: RootDirectory) => Promise<T>): Promise<T> => {
+		inUse ??= { door: openRoot(root, options), users: 0 };
+		const mine = inUse;
+		mine.users++;
+		try {
+			return await go(await mine.door);
+		} finally {
+			mine.users--;
+			if (mine.users === 0 && inUse === mine) inUse = undefined;
+		}
 	};
 }
 

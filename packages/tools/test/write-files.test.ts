@@ -275,7 +275,7 @@ test("a link that takes the place of a file or of a directory in the right momen
 		}
 	})();
 	let written = 0;
-	for (let i = 0; i < sample(200, 2000); i++) {
+	for (let i = 0; i < sample(200, 1000); i++) {
 		const done = await call("edit", { path: "sub/a.txt", old: "inside", new: "changed" }).catch(() => undefined);
 		if (done) written++;
 		await call("write", { path: `sub/new-${i}.txt`, text: "x" }).catch(() => undefined);
@@ -295,7 +295,7 @@ const meanwhile = ["nothing", "others write the same", "others write something e
 test("after a crash at any moment of any call, whatever others did, the file tells what became of it, and a repeat never does it twice", async () => {
 	const random = seeded(SEED);
 	const verdicts = new Map<string, number>();
-	for (let run = 0; run < sample(150, 6_000); run++) {
+	for (let run = 0; run < sample(150, 2_500); run++) {
 		const present = random.pick([undefined, "one\n", "two\ntwo\n", ""]);
 		if (present === undefined) await rm(join(root, "f"), { force: true });
 		else await put("f", present);

@@ -27,7 +27,7 @@ import { MemoryDisk } from "../src/testing/index.ts";
 import { proposeRepair, statLog, verifyLog } from "../src/tools.ts";
 
 const lineRuns = histories(1000, 20_000);
-const logRuns = histories(30, 1000);
+const logRuns = histories(30, 500);
 
 describe("one line", () => {
 	test(`is the same to all that read it (${lineRuns.numRuns} lines, seed ${lineRuns.seed})`, () => {

@@ -14,7 +14,9 @@ export async function mounted<T>(where: string, size: string, use: () => Promise
 	}
 }
 
-export const resize = (where: string, size: string): void => mount(where, `remount,size=${size}`);
+export const resize = (where: string, size: string): void => remount(where, `size=${size}`);
+
+export const remount = (where: string, options: string): void => mount(where, `remount,${options}`);
 
 function mount(where: string, options: string): void {
 	const { status, stderr } = spawnSync("mount", ["-t", "tmpfs", "-o", options, "tmpfs", where]);

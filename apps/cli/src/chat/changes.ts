@@ -49,7 +49,7 @@ async function linesOfTexts({ path, before, after }: OfLines): Promise<readonly 
 const linesIn = (text: string): number => text.split("\n").length;
 
 /** By the sign that it begins with: what went is red, what came is green. */
-function inColour(line: string): Line {
+export function inColour(line: string): Line {
 	switch (line.trimStart()[0]) {
 		case "+":
 			return coloured("green", line);

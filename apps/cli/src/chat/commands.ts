@@ -38,7 +38,7 @@ import { readSlash, type Slashed, slashVerbs, usage } from "../slash.ts";
 import { reyn, slash } from "../suggest.ts";
 import { readTyped } from "../typed.ts";
 import { ageOf, type PlanCard, planLines, recordedPlan } from "./cards.ts";
-import { changeLines } from "./changes.ts";
+import { changeLines, inColour } from "./changes.ts";
 import type { Offered } from "./completion.ts";
 import type { Face } from "./face.ts";
 
@@ -175,9 +175,14 @@ async function preview({ name, preview }: WorkVerb, raw: Slashed["raw"], { runti
 	face.say(preview.lines(await preview.read(runtime, given), slash, given));
 }
 
-function drawnDiff(diff: ReadVerb, raw: Slashed["raw"], found: unknown): Promise<readonly Line[]> {
+async function drawnDiff(diff: ReadVerb, raw: Slashed["raw"], found: unknown): Promise<readonly Line[]> {
 	const given = givenFor(diff, raw);
-	return changeLines(found as StateDiff, (each) => diff.lines(each, slash, given));
+	const linesOf = (of: object) => diff.lines({ ...(found as StateDiff), ...of }, slash, given);
+	const [drawn, files] = [
+		await changeLines(found as StateDiff, ({ projections }) => linesOf({ projections, files: [], uncovered: [] })),
+		linesOf({ projections: {} }).slice(2).map(inColour),
+	];
+	return [...drawn, ...files];
 }
 
 type ScriptEnded = Extract<ScriptEvent, { type: "ended" }>;

@@ -7,10 +7,29 @@ const scope = { agent: "default", session: "main" };
 const cost = { calls: 2, inputTokens: 10, outputTokens: 1 };
 const attempt = 0;
 const recorded: readonly StepOfPlan[] = [
-	{ id: "s1", needs: [], again: [], description: "list files", status: "completed", attempt, cost, result: "a\nb" },
-	{ id: "s2", needs: [], again: [], description: "read the scanner", status: "failed", attempt, reason: "HTTP\n500" },
-	{ id: "s3", needs: [], again: [], description: "find tests", status: "running", attempt },
-	{ id: "s4", needs: [], again: [], description: "compare", status: "pending", attempt },
+	{
+		id: "s1",
+		tools: [],
+		needs: [],
+		again: [],
+		description: "list files",
+		status: "completed",
+		attempt,
+		cost,
+		result: "a\nb",
+	},
+	{
+		id: "s2",
+		tools: [],
+		needs: [],
+		again: [],
+		description: "read the scanner",
+		status: "failed",
+		attempt,
+		reason: "HTTP\n500",
+	},
+	{ id: "s3", tools: [], needs: [], again: [], description: "find tests", status: "running", attempt },
+	{ id: "s4", tools: [], needs: [], again: [], description: "compare", status: "pending", attempt },
 ];
 const plan = { plan: "p2", goal: "compare four parsers", status: "running", finished: 1, failed: 1 } as const;
 

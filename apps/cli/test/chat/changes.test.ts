@@ -9,7 +9,7 @@ import { slash } from "../../src/suggest.ts";
 
 const verb = verbs.find(({ name }) => name === "diff");
 const linesOf = (diff: StateDiff): readonly string[] =>
-	verb?.access === "read" ? verb.lines(diff, slash, { stat: false }) : [];
+	verb?.access === "read" ? verb.lines({ ...diff, files: [], uncovered: [] }, slash, { stat: false }) : [];
 const of = (projections: StateDiff["projections"]): StateDiff => ({
 	from: 2,
 	to: 9,

@@ -12,11 +12,14 @@ export const connection = signal<Connection>("opening");
 export class Refusal extends Error {
 	readonly code: string;
 	readonly status: number;
+	/** What the error says besides its message. Its form is that of its code. */
+	readonly detail: unknown;
 
-	constructor(status: number, code: string, message: string) {
+	constructor(status: number, code: string, message: string, detail?: unknown) {
 		super(message);
 		this.status = status;
 		this.code = code;
+		this.detail = detail;
 	}
 }
 
@@ -110,8 +113,8 @@ async function send(path: string, { body, signal }: Asked): Promise<Response> {
 	if (answer.ok) return answer;
 	if (answer.status === 401) connection.value = "no key";
 	const said = await answer.json().catch(() => undefined);
-	const { code = "HTTP", message = `the server answered ${answer.status}` } = said?.error ?? {};
-	throw new Refusal(answer.status, code, message);
+	const { code = "HTTP", message = `the server answered ${answer.status}`, detail } = said?.error ?? {};
+	throw new Refusal(answer.status, code, message, detail);
 }
 
 /** What was called off stays that; anything else means that nobody is there. */

@@ -1,8 +1,7 @@
-/** The box to ask something in, below what was said. */
-
+/** The box to ask something in, below what was said, and the button to have that told in short. */
 import { signal } from "@preact/signals";
 import { useMemo } from "preact/hooks";
-import { canBegin, doing } from "./doing.ts";
+import { doing, isOffered } from "./doing.ts";
 import { Wrong } from "./go-on.tsx";
 import { tip } from "./log.ts";
 import { select, selected } from "./selection.ts";
@@ -13,7 +12,8 @@ const typed = signal("");
 
 export function Ask() {
 	const own = useMemo(doing, []);
-	if (!canBegin("ask")) return null;
+	const short = useMemo(doing, []);
+	if (!isOffered("ask")) return null;
 	if (selected.value !== tip.value)
 		return (
 			<div class="ask">
@@ -25,15 +25,12 @@ export function Ask() {
 				</p>
 			</div>
 		);
+	const inSession = session.value === undefined ? {} : { session: session.value };
 	const send = async (): Promise<void> => {
 		const text = typed.peek();
 		if (text.trim() === "") return;
 		// What was typed stays until it is durable.
-		if (
-			(await own.start("ask", { text, ...(session.peek() && { session: session.peek() as string }) })) &&
-			typed.peek() === text
-		)
-			typed.value = "";
+		if ((await own.start("ask", { text, ...inSession })) && typed.peek() === text) typed.value = "";
 		document.getElementById("ask")?.focus();
 	};
 	return (
@@ -63,10 +60,23 @@ export function Ask() {
 					void send();
 				}}
 			/>
-			<button type="submit" class="primary" disabled={own.isDoing.value || typed.value.trim() === ""}>
-				{own.isDoing.value ? "Asking …" : "Ask"}
-			</button>
+			<div class="ask-buttons">
+				{isOffered("compact") && (
+					<button
+						type="button"
+						title="The model tells in short what was said, and reads that from then on; nothing of it is gone"
+						disabled={short.isDoing.value}
+						onClick={() => void short.start("compact", inSession)}
+					>
+						{short.isDoing.value ? "Working …" : "Compact"}
+					</button>
+				)}
+				<button type="submit" class="primary" disabled={own.isDoing.value || typed.value.trim() === ""}>
+					{own.isDoing.value ? "Asking …" : "Ask"}
+				</button>
+			</div>
 			<Wrong of={own} id="ask-wrong" />
+			<Wrong of={short} />
 		</form>
 	);
 }

@@ -1,11 +1,13 @@
 /** Asks before anything is changed: what would happen is looked up, shown, and then exactly that is done, or nothing. */
 import { signal, useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import type { Given } from "../server/asks.ts";
+import { type Along, FilesAlong } from "./along.tsx";
 import { act, look, Refusal } from "./api.ts";
-import { closeDialog, Dialog } from "./dialog.tsx";
+import { closeDialog, Dialog, Moved } from "./dialog.tsx";
 import { refreshHistory, tip } from "./log.ts";
 import { select } from "./selection.ts";
+import { refreshState } from "./session.ts";
 import type { Look } from "./shapes.ts";
 import { Text } from "./text.tsx";
 import { tell } from "./toast.tsx";
@@ -17,6 +19,10 @@ export interface Task {
 	readonly button: string;
 	/** Is one somewhere else behind it? Then the new tip is selected. */
 	readonly isGoing: boolean;
+	/** What has to be known besides. */
+	readonly note?: string;
+	/** May files go along? Then that is chosen with it; they stay by default. */
+	readonly takesFiles?: boolean;
 }
 
 /** What is confirmed now, each time another one. */
@@ -35,21 +41,30 @@ type Stage =
 	| { readonly kind: "refused"; readonly why: string };
 
 export function Confirm({
-	of: { id, verb, given, title, button, isGoing },
+	of: { id, verb, given, title, button, isGoing, note, takesFiles = false },
 }: {
 	readonly of: Task & { readonly id: number };
 }) {
 	const stage = useSignal<Stage>({ kind: "looking", moved: false });
+	const along = useSignal<Along>({ files: false, theirs: false });
+	/** What was looked up before something else was chosen does not count. */
+	const looks = useRef(0);
+	const seen = useRef<Look | undefined>(undefined);
 
 	const refuse = (error: unknown): void => {
 		stage.value = { kind: "refused", why: error instanceof Error ? error.message : String(error) };
 	};
 	const lookUp = async (moved: boolean): Promise<void> => {
+		const own = ++looks.current;
 		stage.value = { kind: "looking", moved };
+		const { files, theirs } = along.peek();
 		try {
-			stage.value = { kind: "seen", found: await look(verb, given), moved };
+			const found = await look(verb, { ...given, ...(files && { files }), ...(theirs && { theirs }) });
+			if (own !== looks.current) return;
+			seen.current = found;
+			stage.value = { kind: "seen", found, moved };
 		} catch (error) {
-			refuse(error);
+			if (own === looks.current) refuse(error);
 		}
 	};
 	const carryOut = async (found: Look): Promise<void> => {
@@ -61,7 +76,7 @@ export function Confirm({
 			if (error instanceof Refusal && error.status === 409) return lookUp(true);
 			return refuse(error);
 		}
-		await refreshHistory().catch(() => {});
+		await Promise.all([refreshState(), refreshHistory()]).catch(() => {});
 		if (isGoing) select(tip.peek());
 		closeDialog();
 	};
@@ -71,7 +86,7 @@ export function Confirm({
 	const now = stage.value;
 	// Buttons that waited could not keep the focus.
 	useEffect(() => {
-		if (now.kind === "acting" || document.activeElement?.closest("dialog button")) return;
+		if (now.kind === "acting" || document.activeElement?.closest("dialog :is(button, input)")) return;
 		document.querySelector<HTMLElement>("dialog [data-first]")?.focus();
 	}, [now.kind]);
 	const ready = now.kind === "seen" && now.found.nothing === null ? now.found : undefined;
@@ -84,15 +99,21 @@ export function Confirm({
 				if (task.peek()?.id === id) task.value = undefined;
 			}}
 		>
-			{"moved" in now && now.moved && (
-				<p class="moved" role="alert">
-					Something moved in between, and nothing was written. This is what would happen now:
-				</p>
-			)}
+			{"moved" in now && now.moved && <Moved />}
 			<div class="preview" aria-live="polite" aria-busy={now.kind === "looking" || now.kind === "acting"}>
 				<Preview of={now} />
 			</div>
-			<p class="quiet">Files in your workspace are not touched.</p>
+			<FilesAlong
+				of={along.value}
+				isChosen={takesFiles}
+				found={seen.current}
+				isDisabled={now.kind === "acting"}
+				onChoice={(next) => {
+					along.value = next;
+					void lookUp(false);
+				}}
+			/>
+			{note !== undefined && <p class="quiet">{note}</p>}
 			<div class="buttons">
 				<button type="button" data-first disabled={now.kind === "acting"} onClick={closeDialog}>
 					{ready || now.kind === "acting" || now.kind === "looking" ? "Cancel" : "Close"}
@@ -119,18 +140,53 @@ function Preview({ of }: { readonly of: Stage }) {
 			);
 		case "seen":
 		case "acting":
-			return <PreviewLines of={of.found.nothing ?? of.found.shown} />;
+			return (
+				<>
+					{of.found.nothing === null && <Sides of={of.found.sides} />}
+					<PreviewLines of={of.found.nothing ?? of.found.shown} />
+				</>
+			);
 	}
 }
 
-const grave = /^(ends |closes |starts again|leaves unfinished)/;
+function Sides({ of }: { readonly of: Look["sides"] }) {
+	if (of.length === 0) return null;
+	return (
+		<table class="sums sides">
+			<thead>
+				<tr>
+					<td />
+					<th scope="col">now</th>
+					<th scope="col">then</th>
+				</tr>
+			</thead>
+			<tbody>
+				{of.map(({ name, before, after }) => (
+					<tr key={name} class={before === after ? "" : "sides-differ"}>
+						<th scope="row">
+							<Text of={name} />
+						</th>
+						<td>
+							<Text of={before} />
+						</td>
+						<td>
+							<Text of={after} />
+						</td>
+					</tr>
+				))}
+			</tbody>
+		</table>
+	);
+}
 
-/** What the server says would happen. Its word on files is said once, by the page. */
+const grave = /^(ends |closes |starts again|leaves unfinished|stays: )/;
+
+/** What the server says would happen, but for the words of another face. */
 export function PreviewLines({ of }: { readonly of: readonly string[] }) {
 	return (
 		<ul class="told">
 			{of
-				.filter((line) => !line.startsWith("files in your workspace"))
+				.filter((line) => !/^(check out|--theirs) /.test(line))
 				.map((line) => (
 					<li key={line} class={grave.test(line) ? "grave" : ""}>
 						<Text of={line} />

@@ -7,11 +7,12 @@ interface DialogProps {
 	readonly title: string;
 	/** Something is being done: it has to be waited for. */
 	readonly isHeld?: boolean;
+	readonly isWide?: boolean;
 	readonly children: ComponentChildren;
 	onClosed(): void;
 }
 
-export function Dialog({ title, isHeld = false, children, onClosed }: DialogProps) {
+export function Dialog({ title, isHeld = false, isWide = false, children, onClosed }: DialogProps) {
 	const element = useRef<HTMLDialogElement>(null);
 	useEffect(() => {
 		const dialog = element.current;
@@ -21,6 +22,7 @@ export function Dialog({ title, isHeld = false, children, onClosed }: DialogProp
 	return (
 		<dialog
 			ref={element}
+			class={isWide ? "dialog-wide" : ""}
 			aria-labelledby="dialog-title"
 			onCancel={(event) => {
 				if (isHeld) event.preventDefault();
@@ -34,6 +36,15 @@ export function Dialog({ title, isHeld = false, children, onClosed }: DialogProp
 			<h2 id="dialog-title">{title}</h2>
 			{children}
 		</dialog>
+	);
+}
+
+/** Above a preview that is another one than was confirmed. */
+export function Moved() {
+	return (
+		<p class="moved" role="alert">
+			Something moved in between, and nothing was written. This is what would happen now:
+		</p>
 	);
 }
 

@@ -40,5 +40,5 @@ export function doing(): Doing {
 	};
 }
 
-/** Does this page begin such work? */
-export const canBegin = (verb: string): boolean => server.value?.verbs.includes(verb) ?? false;
+/** Does this page offer such a verb? */
+export const isOffered = (verb: string): boolean => server.value?.verbs.includes(verb) ?? false;

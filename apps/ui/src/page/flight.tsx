@@ -1,6 +1,7 @@
 /** What runs now, or waits: plans, scripts and skills that are not finished, and how each goes on. */
 import { read } from "./api.ts";
 import { confirm } from "./confirm.tsx";
+import { isOffered } from "./doing.ts";
 import { GoOn } from "./go-on.tsx";
 import { pillOf } from "./pill.ts";
 import { Steps } from "./plan-steps.tsx";
@@ -9,7 +10,7 @@ import { OverScripts, ScriptCard } from "./scripts.tsx";
 import { server } from "./session.ts";
 import type { Plan, PlanSteps, SkillRun } from "./shapes.ts";
 import { Text } from "./text.tsx";
-import { Unfolded } from "./unfolded.tsx";
+import { Newest, Unfolded } from "./unfolded.tsx";
 import { work } from "./work.ts";
 
 export function Flight() {
@@ -50,6 +51,7 @@ function All() {
 			{skills.map((each) => (
 				<SkillCard key={each.run} of={each} />
 			))}
+			<OverPlans />
 			<OverScripts />
 		</>
 	);
@@ -79,16 +81,35 @@ function PlanCard({ of: { plan, goal, status, why, finished, failed, size, token
 			<Unfolded
 				name="Steps"
 				read={(signal) => read<PlanSteps>("plan show", { id: plan }, signal)}
-				shown={({ steps }) => <Steps plan={plan} of={steps} />}
+				shown={({ steps }) => <Steps plan={plan} of={steps} status={status} />}
 			/>
-			{status !== "running" && (
-				<GoOn verb="plan resume" given={{ id: plan }} name="Go on" label={`Go on with plan ${plan}`} />
+			{status === "paused" && (
+				<Confirmed verb="plan resume" name="Go on" given={{ id: plan }} what={`with plan ${plan}`} />
 			)}
 			{status === "running" && <Confirmed verb="plan pause" name="Pause" given={{ id: plan }} what={`plan ${plan}`} />}
-			<Confirmed verb="plan discard" name="Discard" given={{ id: plan }} what={`plan ${plan}`} />
+			{!isOver(status) && <Confirmed verb="plan discard" name="Discard" given={{ id: plan }} what={`plan ${plan}`} />}
 		</article>
 	);
 }
+
+/** Those that have their answer can run again from a step; those that were given up are taken up again by undo. */
+function OverPlans() {
+	if (!isOffered("plan list")) return null;
+	return (
+		<Unfolded
+			name="Plans that are over"
+			read={(signal) => read<readonly Plan[]>("plan list", { all: true }, signal)}
+			shown={(all) => (
+				<Newest
+					of={all.filter(({ status }) => isOver(status)).toReversed()}
+					shown={(each) => <PlanCard key={each.plan} of={each} />}
+				/>
+			)}
+		/>
+	);
+}
+
+const isOver = (status: string): boolean => status !== "running" && status !== "paused";
 
 function SkillCard({ of: { run, skill, phase, status, parent } }: { readonly of: SkillRun }) {
 	return (
@@ -117,7 +138,7 @@ interface ConfirmedProps {
 
 /** A button for what is shown before it is done. */
 function Confirmed({ verb, name, given, what }: ConfirmedProps) {
-	if (server.value?.readOnly !== null) return null;
+	if (!isOffered(verb)) return null;
 	return (
 		<div class="buttons">
 			<button

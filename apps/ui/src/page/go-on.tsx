@@ -1,7 +1,7 @@
 /** A button that begins work, with the reason beside it where that was refused. */
 import { useMemo } from "preact/hooks";
 import type { Given } from "../server/asks.ts";
-import { canBegin, type Doing, doing } from "./doing.ts";
+import { type Doing, doing, isOffered } from "./doing.ts";
 import { Text } from "./text.tsx";
 
 interface GoOnProps {
@@ -14,7 +14,7 @@ interface GoOnProps {
 
 export function GoOn({ verb, given = {}, name, label }: GoOnProps) {
 	const own = useMemo(doing, []);
-	if (!canBegin(verb)) return null;
+	if (!isOffered(verb)) return null;
 	return (
 		<>
 			<div class="buttons">

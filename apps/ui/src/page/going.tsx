@@ -4,7 +4,7 @@ import * as asks from "../server/asks.ts";
 import { isCopy, look } from "./api.ts";
 import { confirm, PreviewLines } from "./confirm.tsx";
 import { naming } from "./label-dialog.tsx";
-import { tip } from "./log.ts";
+import { retainedFrom, tip } from "./log.ts";
 import { compare, compared, moment } from "./moment.tsx";
 import { reading } from "./reading.ts";
 import { selected } from "./selection.ts";
@@ -37,7 +37,7 @@ const acts: Readonly<Record<string, string>> = {
 /** On this line one rewinds; on a line that was left one checks out, and there are no modes. */
 const wanted = computed(() => {
 	const entry = moment.value;
-	if (!entry || entry.seq === tip.value) return undefined;
+	if (!entry || entry.seq === tip.value || entry.gone) return undefined;
 	return {
 		...asks.going(entry.seq, entry.active, mode.value),
 		button: entry.active ? (acts[mode.value] ?? "Rewind") : "Check out",
@@ -68,17 +68,20 @@ export function goThere(): void {
 		button,
 		title: `${button} ${placeOf(button)}#${String(given.ref)}?`,
 		isGoing: true,
+		takesFiles: button !== acts.summarize,
 	});
 }
 
 export function nameIt(): void {
-	if (isChangeable.peek()) naming.value = moment.peek()?.seq;
+	const entry = moment.peek();
+	if (isChangeable.peek() && !entry?.gone) naming.value = entry?.seq;
 }
 
 export function Going() {
 	const entry = moment.value;
 	const want = wanted.value;
 	if (!entry) return null;
+	if (entry.gone) return <Gone seq={entry.seq} />;
 	return (
 		<section class="card" aria-labelledby="going">
 			{want ? (
@@ -115,6 +118,19 @@ export function Going() {
 					</button>
 				</div>
 			)}
+		</section>
+	);
+}
+
+/** Nothing is offered that would be refused. */
+function Gone({ seq }: { readonly seq: number }) {
+	return (
+		<section class="card" aria-labelledby="going">
+			<h2 id="going">#{seq} was taken away</h2>
+			<p class="quiet">
+				gc has collected what was recorded there, so nobody can go there any more. The first record that is left is #
+				{retainedFrom.value}.
+			</p>
 		</section>
 	);
 }
@@ -168,8 +184,7 @@ function Preview() {
 					<Amount of={returns} verb="return" />
 				</div>
 			)}
-			<PreviewLines of={(value.nothing ?? value.shown).filter((line) => !line.startsWith("check out "))} />
-			<p class="quiet">Files in your workspace are not touched.</p>
+			<PreviewLines of={value.nothing ?? value.shown} />
 		</div>
 	);
 }

@@ -8,6 +8,8 @@ import type { Branch, Entry, History } from "./shapes.ts";
 export const entries = signal<readonly Entry[]>([]);
 export const branches = signal<readonly Branch[]>([]);
 export const tip = signal(0);
+/** The first record that is left: of what is older, a collection has kept some states at most. */
+export const retainedFrom = signal(1);
 /** Was the history read at all? */
 export const isRead = signal(false);
 /** Is there more behind what was read? */
@@ -27,12 +29,12 @@ async function readNewest(): Promise<void> {
 	const found = await window();
 	const last = found.entries.at(-1)?.seq ?? 0;
 	const joins = had.length > 0 && (had[0]?.seq ?? 0) >= last;
-	if (joins && sameLines(found.branches, branches.peek())) {
+	if (joins && found.retainedFrom === retainedFrom.peek() && sameLines(found.branches, branches.peek())) {
 		const older = had.filter(({ seq }) => seq < last);
 		take(found, [...found.entries, ...older]);
 		return;
 	}
-	// Lines were left, or labels came: any row may look otherwise now.
+	// Lines were left, labels came, or moments were taken away: any row may look otherwise now.
 	const all = [...found.entries];
 	while (isCut(all) && all.length < had.length) all.push(...(await window(all.at(-1)?.seq)).entries);
 	take(found, all);
@@ -45,6 +47,7 @@ function take(found: History, all: readonly Entry[]): void {
 		branches.value = found.branches;
 		hasMore.value = isCut(all);
 		tip.value = found.tip;
+		retainedFrom.value = found.retainedFrom;
 		isRead.value = true;
 	});
 }

@@ -1,4 +1,4 @@
-/** The marks of moments, drawn: a font may lack them. Solid leads to now, hollow was left behind; the form says what it is. */
+/** The marks of moments, drawn: a font may lack them. Solid leads to now, hollow was left behind, a cross was taken away; else the form says what it is. */
 import type { Entry } from "./shapes.ts";
 
 interface MarkProps {
@@ -6,13 +6,14 @@ interface MarkProps {
 	readonly isTurn: boolean;
 	readonly isHollow: boolean;
 	readonly isNow: boolean;
+	readonly isGone: boolean;
 }
 
-export function Mark({ type, isTurn, isHollow, isNow }: MarkProps) {
+export function Mark({ type, isTurn, isHollow, isNow, isGone }: MarkProps) {
 	return (
 		<svg class={`dot${isHollow ? " dot-hollow" : ""}`} width="18" height="18" viewBox="0 0 18 18" aria-hidden="true">
 			{isNow && <circle class="dot-ring" cx="9" cy="9" r="8" />}
-			{shapeOf(type, isTurn || isNow)}
+			{isGone ? <path class="dot-gone" d="M6 6l6 6M12 6l-6 6" /> : shapeOf(type, isTurn || isNow)}
 		</svg>
 	);
 }

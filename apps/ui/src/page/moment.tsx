@@ -14,7 +14,7 @@ import { selected } from "./selection.ts";
 import { server, session } from "./session.ts";
 import type { Diff, Entry, Records, Transcript } from "./shapes.ts";
 import { Text } from "./text.tsx";
-import { lines } from "./tree.ts";
+import { unlisted } from "./tree.ts";
 import { kindOf } from "./tree-row.tsx";
 import { counted, when } from "./words.ts";
 
@@ -50,15 +50,17 @@ const nameOf = (tab: Tab): string =>
 export const moment = computed((): Entry | undefined => {
 	const seq = selected.value;
 	if (seq === undefined || !isRead.value) return undefined;
-	const { of, leadsToNow } = lines.value;
-	return bySeq.value.get(seq) ?? { seq, ts: 0, type: "record", title: "", branch: of(seq), active: leadsToNow(seq) };
+	return bySeq.value.get(seq) ?? unlisted(seq);
 });
+
+/** Nothing is asked of a moment that was taken away; the log before it is what is left of it. */
+const isLost = computed(() => moment.value?.gone === true && tab.value !== "log");
 
 /** What `which` shows of the selected moment, while it is that which is shown. */
 const view = <T,>(which: Tab, ask: (seq: number) => asks.Ask | undefined, isOfNow: boolean) =>
 	reading<T | undefined>(() => {
 		const seq = selected.value;
-		if (tab.value !== which || seq === undefined) return undefined;
+		if (tab.value !== which || seq === undefined || isLost.value) return undefined;
 		// Changes are against now: another now, other changes.
 		if (isOfNow) tip.value;
 		const asked = ask(seq);
@@ -113,6 +115,7 @@ function Head({ entry }: { readonly entry: Entry }) {
 				{entry.seq === tip.value && <span class="pill pill-here">here</span>}
 				{entry.seq === compared.value && <span class="pill">compared with</span>}
 				{!entry.active && <span class="pill">abandoned</span>}
+				{entry.gone && <span class="pill pill-warn">taken away</span>}
 				{entry.labels?.map((label) => (
 					<span class="pill" key={label}>
 						<Text of={label} />
@@ -171,11 +174,13 @@ const shown = () => ({ conversation, changes, state, record, log })[tab.value].v
 
 function isBusy(): boolean {
 	const { isReading, key } = shown();
+	if (isLost.value) return false;
 	return isReading || key !== String(selected.value);
 }
 
 function View() {
 	const { value, error, key } = shown();
+	if (isLost.value) return <p class="quiet">What was so at a moment that gc took away is not kept.</p>;
 	if (error !== undefined) return <p class="refused">{error}</p>;
 	if (tab.value === "record" && key === "0") return <p class="quiet">There is no record before the first.</p>;
 	if (value === undefined) return <p class="quiet waiting">reading …</p>;

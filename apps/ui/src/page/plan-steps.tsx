@@ -1,9 +1,7 @@
 /** The steps of a plan: what each waits for, what became of it, what it cost, and the way to run it again. */
-import { useSignal } from "@preact/signals";
-import { useMemo } from "preact/hooks";
-import { closeDialog, Dialog } from "./dialog.tsx";
-import { canBegin, doing } from "./doing.ts";
-import { Wrong } from "./go-on.tsx";
+import { amending } from "./amend.tsx";
+import { confirm } from "./confirm.tsx";
+import { isOffered } from "./doing.ts";
 import { pillOf } from "./pill.ts";
 import type { PlanSteps } from "./shapes.ts";
 import { Text } from "./text.tsx";
@@ -11,9 +9,17 @@ import { counted } from "./words.ts";
 
 type Step = PlanSteps["steps"][number];
 
-export function Steps({ plan, of }: { readonly plan: string; readonly of: readonly Step[] }) {
-	const from = useSignal<Step | undefined>(undefined);
+interface StepsProps {
+	readonly plan: string;
+	readonly of: readonly Step[];
+	/** Of the plan: one that was given up is neither run again nor amended, and one that has its answer not amended. */
+	readonly status: string;
+}
+
+export function Steps({ plan, of, status }: StepsProps) {
 	if (of.length === 0) return <p class="quiet">The file that has them is gone, or changed.</p>;
+	const isInFlight = status === "running" || status === "paused";
+	const isAgain = status !== "aborted" && isOffered("plan resume");
 	return (
 		<>
 			<ol class="steps-of">
@@ -47,15 +53,13 @@ export function Steps({ plan, of }: { readonly plan: string; readonly of: readon
 								<Text of={step.reason} />
 							</p>
 						)}
-						{step.status !== "pending" && canBegin("plan resume") && (
+						{step.status !== "pending" && isAgain && (
 							<button
 								type="button"
 								class="pill-button"
 								aria-haspopup="dialog"
 								aria-label={`Run ${step.id} of plan ${plan} again`}
-								onClick={() => {
-									from.value = step;
-								}}
+								onClick={() => again(plan, step.id)}
 							>
 								Again from here…
 							</button>
@@ -63,59 +67,28 @@ export function Steps({ plan, of }: { readonly plan: string; readonly of: readon
 					</li>
 				))}
 			</ol>
-			{from.value && (
-				<Again
-					plan={plan}
-					from={from.value}
-					steps={of}
-					onClosed={() => {
-						from.value = undefined;
-					}}
-				/>
+			{isInFlight && of.some((step) => step.status === "pending") && isOffered("plan amend") && (
+				<div class="buttons">
+					<button
+						type="button"
+						aria-haspopup="dialog"
+						aria-label={`Amend plan ${plan}`}
+						onClick={() => {
+							amending.value = { plan, steps: of };
+						}}
+					>
+						Amend…
+					</button>
+				</div>
 			)}
 		</>
 	);
 }
 
-interface AgainProps {
-	readonly plan: string;
-	readonly from: Step;
-	readonly steps: readonly Step[];
-	onClosed(): void;
-}
-
-function Again({ plan, from, steps, onClosed }: AgainProps) {
-	const own = useMemo(doing, []);
-	const again = steps.filter(({ id }) => from.again.includes(id));
-	const over = again.filter(({ tokens }) => tokens !== undefined);
-	const tokens = over.reduce((sum, step) => sum + (step.tokens ?? 0), 0);
-	return (
-		<Dialog title={`Run ${from.id} of plan ${plan} again`} isHeld={own.isDoing.value} onClosed={onClosed}>
-			<p>
-				{again.length === 1 ? "This step runs again" : `These run again: ${from.again.join(", ")}`}, and what it has
-				done outside of this history, it may do again.
-			</p>
-			<p>
-				{over.length > 0
-					? `${over.map(({ id }) => id).join(", ")} took ${counted(tokens, "token")} so far; what ${over.length === 1 ? "it takes" : "they take"} now is not known.`
-					: "What that takes is not known: none of them was over."}
-			</p>
-			<p>What they found stays in the history.</p>
-			<Wrong of={own} />
-			<div class="buttons">
-				<button type="button" data-first disabled={own.isDoing.value} onClick={closeDialog}>
-					Cancel
-				</button>
-				<button
-					type="button"
-					disabled={own.isDoing.value}
-					onClick={async () => {
-						if (await own.start("plan resume", { id: plan, from: from.id })) closeDialog();
-					}}
-				>
-					{own.isDoing.value ? "Working …" : "Run again"}
-				</button>
-			</div>
-		</Dialog>
-	);
-}
+/** What would run, and what that took last, is shown before it is begun. */
+const again = (plan: string, from: string): void =>
+	confirm({
+		...{ verb: "plan resume", given: { id: plan, from }, isGoing: false },
+		...{ title: `Run ${from} of plan ${plan} again?`, button: "Run again" },
+		note: "What they have done outside of this history, they may do again. What they found stays in the history.",
+	});

@@ -1,7 +1,7 @@
 /** A question of work, with a way to answer it: its choices, or a line to type. */
 import { type Signal, signal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
-import { canBegin, type Doing, doing } from "./doing.ts";
+import { type Doing, doing, isOffered } from "./doing.ts";
 import { Wrong } from "./go-on.tsx";
 import { pillOf } from "./pill.ts";
 import type { OpenQuestion } from "./shapes.ts";
@@ -37,7 +37,8 @@ export function Question({ of }: { readonly of: OpenQuestion }) {
 
 function Ways(answering: Answering) {
 	const { of } = answering;
-	if (canBegin("answer")) return of.choices ? <Choices {...answering} choices={of.choices} /> : <Line {...answering} />;
+	if (isOffered("answer"))
+		return of.choices ? <Choices {...answering} choices={of.choices} /> : <Line {...answering} />;
 	return (
 		<>
 			<p>

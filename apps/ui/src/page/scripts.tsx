@@ -7,10 +7,7 @@ import { pillOf } from "./pill.ts";
 import { server } from "./session.ts";
 import type { RunView, ScriptRun } from "./shapes.ts";
 import { Text } from "./text.tsx";
-import { Unfolded } from "./unfolded.tsx";
-
-/** So many that are over are listed. */
-const MOST_OVER = 20;
+import { Newest, Unfolded } from "./unfolded.tsx";
 
 export function ScriptCard({ of: { run, name, status, started, questions } }: { readonly of: ScriptRun }) {
 	const now = questions.length > 0 ? "asks" : status;
@@ -44,20 +41,13 @@ export function OverScripts() {
 		<Unfolded
 			name="Scripts that are over"
 			read={(signal) => read<readonly ScriptRun[]>("script list", {}, signal)}
-			shown={(all) => <Over of={all.filter(({ status }) => status !== "open")} />}
+			shown={(all) => (
+				<Newest
+					of={all.filter(({ status }) => status !== "open")}
+					shown={(each) => <ScriptCard key={each.run} of={each} />}
+				/>
+			)}
 		/>
-	);
-}
-
-function Over({ of }: { readonly of: readonly ScriptRun[] }) {
-	if (of.length === 0) return <p class="quiet">None yet.</p>;
-	return (
-		<>
-			{of.slice(0, MOST_OVER).map((each) => (
-				<ScriptCard key={each.run} of={each} />
-			))}
-			{of.length > MOST_OVER && <p class="quiet">{`and ${of.length - MOST_OVER} older ones`}</p>}
-		</>
 	);
 }
 

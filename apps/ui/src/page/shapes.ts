@@ -26,6 +26,8 @@ export interface Entry {
 	readonly branch: string;
 	readonly active: boolean;
 	readonly labels?: readonly string[];
+	/** A collection took it away: one cannot go there any more. */
+	readonly gone?: true;
 }
 
 export interface Branch {
@@ -37,10 +39,14 @@ export interface Branch {
 	readonly last: number;
 	readonly active: boolean;
 	readonly labels?: readonly string[];
+	/** Its end was taken away. */
+	readonly gone?: true;
 }
 
 export interface History {
 	readonly tip: number;
+	/** The first record that is left. */
+	readonly retainedFrom: number;
 	readonly entries: readonly Entry[];
 	readonly branches: readonly Branch[];
 }
@@ -98,7 +104,14 @@ export interface Look {
 	readonly document?: {
 		readonly blastRadius?: { readonly leaves: Extent; readonly returns: Extent };
 		readonly moves?: readonly Move[];
+		/** Absent: they stay. */
+		readonly files?: { readonly kept: readonly { readonly path: string; readonly isTheirs?: true }[] };
+		/** The steps of a plan, where it is amended. */
+		readonly before?: readonly ProposedStep[];
+		readonly after?: readonly ProposedStep[];
 	};
+	/** What there is now, and would be then. */
+	readonly sides: readonly { readonly name: string; readonly before: string; readonly after: string }[];
 	readonly shown: readonly string[];
 	readonly question: string | null;
 	/** Why there is nothing to do. */
@@ -109,6 +122,16 @@ export interface Move {
 	readonly seq: number;
 	readonly what: string;
 	readonly ts?: number;
+}
+
+/** A step of a plan, as a proposal and an amendment have it. */
+export interface ProposedStep {
+	readonly id: string;
+	readonly description: string;
+	readonly tools: readonly string[];
+	readonly depends_on: readonly string[];
+	readonly model?: string;
+	readonly max_tokens?: number;
 }
 
 export interface Plan {
@@ -215,9 +238,12 @@ export interface PlanSteps {
 	readonly steps: readonly {
 		readonly id: string;
 		readonly description: string;
+		readonly tools: readonly string[];
 		readonly needs: readonly string[];
 		/** The class of models that does it. Absent: the model of the plan. */
 		readonly model?: string;
+		/** The most tokens, after which it fails. Absent: any number. */
+		readonly max_tokens?: number;
 		/** The steps that run again where the plan is resumed from this one. */
 		readonly again: readonly string[];
 		readonly status: string;

@@ -1,4 +1,5 @@
 /** The page as a whole: its header, its three columns, and what lies above them. */
+import { AmendDialog, amending } from "./amend.tsx";
 import { connection, isCopy } from "./api.ts";
 import { Confirm, task } from "./confirm.tsx";
 import { Flight } from "./flight.tsx";
@@ -36,6 +37,7 @@ export function Shell() {
 			<Toast />
 			{task.value && <Confirm key={task.value.id} of={task.value} />}
 			{naming.value !== undefined && <LabelDialog seq={naming.value} />}
+			{amending.value && <AmendDialog of={amending.value} />}
 			{isSheetOpen.value && <KeySheet />}
 			{isSpendOpen.value && <SpendDialog />}
 		</div>

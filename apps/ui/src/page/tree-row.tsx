@@ -22,6 +22,7 @@ export function TreeRow({ row, top, place, size, isLast, isSelected, isCursor }:
 	const isOff = isMoment && !row.entry.active;
 	const classes = ["row", `row-${row.kind}`];
 	if (isOff || row.level > 1) classes.push("row-off");
+	if (isMoment && row.entry.gone) classes.push("row-gone");
 	if (row.level > 1) classes.push("row-within");
 	if (isLast) classes.push("row-last");
 	if (isCursor) classes.push("row-cursor");
@@ -56,7 +57,7 @@ function Moment({ row, isOff }: { readonly row: MomentRow; readonly isOff: boole
 	const isTurn = kind === "turn" || entry.type === "genesis";
 	return (
 		<>
-			<Mark type={entry.type} isTurn={isTurn} isHollow={isOff} isNow={isNow} />
+			<Mark type={entry.type} isTurn={isTurn} isHollow={isOff} isNow={isNow} isGone={entry.gone === true} />
 			<span class="row-seq">#{entry.seq}</span>
 			<span class="row-text">
 				{isNow && <span class="pill pill-here">here</span>}
@@ -70,6 +71,7 @@ function Moment({ row, isOff }: { readonly row: MomentRow; readonly isOff: boole
 					<Text of={title} />
 				</span>
 				{isOff && <span class="unseen">, left behind</span>}
+				{entry.gone && <span class="unseen">, taken away by gc</span>}
 			</span>
 			<span class="row-age">{age(entry.ts)}</span>
 		</>
@@ -86,7 +88,8 @@ function Fold({ row }: { readonly row: FoldRow }) {
 	);
 }
 
-const leftBehind = ({ branch, count }: FoldRow): string => `${branch}, left behind: ${counted(count, "moment")}`;
+const leftBehind = ({ branch, count, isGone }: FoldRow): string =>
+	`${branch}, left behind: ${counted(count, "moment")}${isGone ? ", its end taken away" : ""}`;
 
 /** What sort of moment, in a word, and the rest. */
 function titleOf({ entry, since, isNow }: MomentRow): { readonly kind: string; readonly title: string } {

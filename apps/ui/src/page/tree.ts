@@ -1,7 +1,7 @@
 /** The rows of the timeline: the way to now, newest first, and each line that was left behind as one row, where it forked. */
 import { computed, signal } from "@preact/signals";
 import { type Lines, linesOf } from "./lines.ts";
-import { branches, bySeq, entries, isRead, tip } from "./log.ts";
+import { branches, bySeq, entries, isRead, retainedFrom, tip } from "./log.ts";
 import { selected } from "./selection.ts";
 import type { Entry } from "./shapes.ts";
 
@@ -25,6 +25,8 @@ export interface FoldRow {
 	readonly count: number;
 	readonly ts: number;
 	readonly isOpen: boolean;
+	/** Was its end taken away? */
+	readonly isGone: boolean;
 }
 
 export type Row = MomentRow | FoldRow;
@@ -36,7 +38,7 @@ const open = signal<ReadonlySet<string>>(new Set());
 /** The row that the keys act on: that of the selected moment, or a fold. */
 export const cursor = signal("");
 
-export const lines = computed(() => linesOf(branches.value));
+const lines = computed(() => linesOf(branches.value));
 
 /** The selected moment, if the history does not list it, or the filter would hide it. */
 const pinned = computed((): Entry | undefined => {
@@ -44,9 +46,18 @@ const pinned = computed((): Entry | undefined => {
 	if (seq === undefined || !isRead.value || seq > tip.value) return undefined;
 	const entry = bySeq.value.get(seq);
 	if (entry) return isWanted.value(entry) ? undefined : entry;
-	const { of, leadsToNow } = lines.value;
-	return { seq, ts: 0, type: "record", title: "", branch: of(seq), active: leadsToNow(seq) };
+	return unlisted(seq);
 });
+
+/** A moment that the history does not list, or that was not read yet. */
+export function unlisted(seq: number): Entry {
+	const { of, leadsToNow } = lines.value;
+	const isGone = seq > 0 && seq < retainedFrom.value;
+	return {
+		...{ seq, ts: 0, type: "record", title: "", branch: of(seq), active: leadsToNow(seq) },
+		...(isGone && { gone: true }),
+	};
+}
 
 const isWanted = computed((): ((entry: Entry) => boolean) => {
 	const sought = words.value.toLowerCase().split(/\s+/).filter(Boolean);
@@ -83,10 +94,7 @@ const shown = computed((): readonly Entry[] => {
 /** Now is a row of its own, or "here" would lie: records came since the last moment. */
 const nowEntry = computed((): Entry | undefined => {
 	if (!isRead.value) return undefined;
-	const listed = bySeq.value.get(tip.value);
-	return (
-		listed ?? { seq: tip.value, ts: 0, type: "record", title: "", branch: lines.value.of(tip.value), active: true }
-	);
+	return bySeq.value.get(tip.value) ?? unlisted(tip.value);
 });
 
 /** Where the slider stops: by the order of records. */
@@ -138,6 +146,7 @@ function rowsOf(
 				count: sizeOf(branch),
 				ts,
 				isOpen: isUnfolded,
+				isGone: branches.value.some(({ name, gone }) => name === branch && gone),
 			});
 			if (isUnfolded) put(branch, level + 1);
 		};

@@ -36,3 +36,22 @@ export function Unfolded<T>({ name, read, shown }: UnfoldedProps<T>) {
 		</details>
 	);
 }
+
+/** So many of what is over are listed. */
+const MOST = 20;
+
+interface NewestProps<T> {
+	/** Newest first. */
+	readonly of: readonly T[];
+	shown(each: T): ComponentChildren;
+}
+
+export function Newest<T>({ of, shown }: NewestProps<T>) {
+	if (of.length === 0) return <p class="quiet">None yet.</p>;
+	return (
+		<>
+			{of.slice(0, MOST).map(shown)}
+			{of.length > MOST && <p class="quiet">{`and ${of.length - MOST} older ones`}</p>}
+		</>
+	);
+}

@@ -1,4 +1,4 @@
-/** What the page can ask: verbs that read, what one that writes would do, and to do what was shown. Values in, values out. */
+/** What the page can ask: verbs that read, what one that writes or works would do, and to do what was shown. Values in, values out. */
 import {
 	doneLines,
 	type FilesVerb,
@@ -70,7 +70,7 @@ export class Api {
 			}
 			case "/api/look": {
 				const { verb, given } = parsed(questions["/api/look"], body);
-				return this.#look(verbOf(verb, "write"), given, signal);
+				return this.#look(verbOf(verb, "write", "work"), given, signal);
 			}
 			case "/api/begin": {
 				const { verb, given } = parsed(questions["/api/begin"], body);
@@ -129,15 +129,34 @@ export class Api {
 		return ahead.call(this.#subject, read);
 	}
 
-	async #look(verb: WriteVerb, raw: Given, signal: AbortSignal): Promise<unknown> {
+	async #look(verb: WriteVerb | WorkVerb, raw: Given, signal: AbortSignal): Promise<unknown> {
+		if (verb.access === "work") return this.#ahead(verb, raw, signal);
 		const given = givenFor(verb, raw);
 		const seen = await this.#reader.use((runtime) => verb.look(runtime, given, true), signal);
 		return {
-			seen: this.#previews.keep({ verb, seen }),
+			seen: this.#previews.keep({ kind: "write", verb, seen }),
 			document: seen,
+			sides: verb.sides?.(seen) ?? [],
 			shown: verb.shown(seen, say),
 			question: verb.question?.(seen) ?? null,
 			nothing: verb.nothing?.(seen, say) ?? null,
+		};
+	}
+
+	/** What work would begin, bound to the tip that it was seen at. */
+	async #ahead(verb: WorkVerb, raw: Given, signal: AbortSignal): Promise<unknown> {
+		const { preview } = verb;
+		if (!preview) throw new UiError("UI_BAD_REQUEST", `${verb.name} says what it begins by its name alone`);
+		const given = givenFor(preview, raw);
+		const document = await this.#reader.use((runtime) => preview.read(runtime, given), signal);
+		const { tip } = document as { readonly tip: number };
+		return {
+			seen: this.#previews.keep({ kind: "work", verb, given: { ...raw, tip } }),
+			document,
+			sides: [],
+			shown: preview.lines(document, say, given),
+			question: null,
+			nothing: null,
 		};
 	}
 
@@ -147,6 +166,7 @@ export class Api {
 		const preview = this.#previews.take(id);
 		if (!preview)
 			throw new UiError("UI_UNKNOWN_PREVIEW", "what was confirmed is not known here any more; look again first");
+		if (preview.kind === "work") return this.#begin(preview.verb, preview.given);
 		const { verb, seen } = preview;
 		const done = await act.call(this.#subject, verb, seen);
 		return { done, lines: doneLines(verb, done, seen, say) };

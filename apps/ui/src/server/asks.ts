@@ -1,6 +1,7 @@
 /** What the page asks of a history and of a moment of it. Said once: a copy of the page has the answers to just these. */
 
-export type Given = Readonly<Record<string, string | number | boolean>>;
+/** As JSON has it. */
+export type Given = Readonly<Record<string, string | number | boolean | readonly (string | object)[]>>;
 
 export interface Ask {
 	readonly verb: string;
@@ -35,7 +36,13 @@ export const conversation = (seq: number, session: string | undefined, n: number
 /** @param to the moment that it is compared with; undefined: now */
 export const changes = (seq: number, session: string | undefined, to?: number): Ask => ({
 	verb: "diff",
-	given: { a: String(seq), b: to === undefined ? "@" : String(to), n: MOST_CHANGES, ...inSession(session) },
+	given: {
+		a: String(seq),
+		b: to === undefined ? "@" : String(to),
+		state: true,
+		n: MOST_CHANGES,
+		...inSession(session),
+	},
 });
 
 export const state = (seq: number, session: string | undefined): Ask => ({

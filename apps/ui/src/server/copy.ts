@@ -48,6 +48,8 @@ export async function copyPage(
 interface Row {
 	readonly seq: number;
 	readonly active: boolean;
+	/** A collection took it away: nothing can be said of it. */
+	readonly gone?: true;
 }
 
 async function answersOf(
@@ -89,7 +91,8 @@ async function answersOf(
 	};
 	for (const ask of whole) await answer("/api/read", ask);
 	for (const verb of ["undo", "redo"] as const) await answer("/api/look", asks.moves(verb));
-	const seqs = new Map([[state.tip, true], ...document.entries.map(({ seq, active }) => [seq, active] as const)]);
+	const known = document.entries.filter(({ gone }) => !gone);
+	const seqs = new Map([[state.tip, true], ...known.map(({ seq, active }) => [seq, active] as const)]);
 	let done = 0;
 	for (const [seq, isActive] of seqs) {
 		await answer("/api/read", asks.conversation(seq, session, asks.MESSAGES));

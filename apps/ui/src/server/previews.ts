@@ -1,11 +1,10 @@
 /** What was shown before a person confirms: kept here, so that what is done is what was shown, whatever a page sends. */
 import { randomUUID } from "node:crypto";
-import type { WriteVerb } from "@reyn/operator";
+import type { WorkVerb, WriteVerb } from "@reyn/operator";
 
-interface Preview {
-	readonly verb: WriteVerb;
-	readonly seen: object;
-}
+type Preview =
+	| { readonly kind: "write"; readonly verb: WriteVerb; readonly seen: object }
+	| { readonly kind: "work"; readonly verb: WorkVerb; readonly given: Readonly<Record<string, unknown>> };
 
 /** So many are kept; an older one has to be looked at again. */
 const MOST = 100;

@@ -1,9 +1,8 @@
 /** `agent()` of a script: the agent loop as one call, whose model and tool calls are recorded one by one. */
 import { z } from "zod";
-import { agentLoop } from "../agent-loop.ts";
+import { converse, type Read, readJson, withSchema } from "../converse.ts";
 import { JournalError } from "../errors.ts";
 import type { Lane } from "../lane.ts";
-import type { ModelReply } from "../model-step.ts";
 import type { Model, Tool, Usage } from "../ports.ts";
 import type { ScriptStep } from "./run-script.ts";
 import { fit, shapeOf } from "./schemas.ts";
@@ -60,7 +59,7 @@ export function agentStep(
 		args: asked,
 		purity: "llm",
 		usage: ({ usage }) => usage,
-		call: ({ lane }) => converse(lane, model, asked, tools),
+		call: ({ lane }) => answered(lane, model, asked, tools),
 		...(estimate === undefined ? {} : { estimate }),
 		assumed: { value: asked.schema ? sampleOf(asked.schema) : "", usage: { inputTokens: 0, outputTokens: 0 } },
 	};
@@ -77,47 +76,21 @@ export function findTool(all: readonly Tool[], name: string): Tool {
 	});
 }
 
-async function converse(
+async function answered(
 	lane: Lane,
 	model: Model,
-	{ prompt, system = SYSTEM, maxTurns = MAX_TURNS, schema }: AgentCall,
+	{ prompt, system = SYSTEM, maxTurns: maxRounds = MAX_TURNS, schema }: AgentCall,
 	tools: readonly Tool[],
 ): Promise<AgentAnswer> {
-	const shape = schema && shapeOf(schema);
-	const text = schema
-		? `${prompt}\n\nAnswer with JSON alone that fits this JSON Schema:\n${JSON.stringify(schema)}`
-		: prompt;
-	let value: unknown;
-	let mayMend = true;
-	const mend = (reply: ModelReply): string | undefined => {
-		const read = shape ? readJson(reply.text, shape) : { kind: "fits" as const, value: reply.text };
-		if (read.kind === "fits") {
-			value = read.value;
-			return undefined;
-		}
-		if (!mayMend)
-			throw new JournalError("AGENT_ANSWER", `the answer does not fit its schema, asked twice: ${read.why}`, {
-				answer: reply.text.slice(0, 2000),
-			});
-		mayMend = false;
-		return `That does not fit: ${read.why}. Answer again, with JSON alone.`;
+	if (!schema)
+		return converse(lane, model, { system, text: prompt, maxRounds }, tools, (value) => ({ kind: "fits", value }));
+	const shape = shapeOf(schema);
+	const check = (json: unknown): Read<unknown> => {
+		const { success, data: value, error } = fit(shape, json);
+		return success ? { kind: "fits", value } : { kind: "not", why: z.prettifyError(error).replaceAll("\n", " ") };
 	};
-	const request = { system, messages: [{ role: "user" as const, text }] };
-	const { usage } = await agentLoop(lane, model, request, tools, { maxRounds: maxTurns, mend });
-	return { value, usage };
-}
-
-function readJson(text: string, shape: z.ZodType): { kind: "fits"; value: unknown } | { kind: "not"; why: string } {
-	const [, fenced] = /```(?:json)?\s*\n([\s\S]*?)\n```/.exec(text) ?? [];
-	let result: z.ZodSafeParseResult<unknown>;
-	try {
-		result = fit(shape, JSON.parse(fenced ?? text));
-	} catch (error) {
-		return { kind: "not", why: (error as Error).message };
-	}
-	return result.success
-		? { kind: "fits", value: result.data }
-		: { kind: "not", why: z.prettifyError(result.error).replaceAll("\n", " ") };
+	const asked = { system, text: withSchema(prompt, schema), maxRounds };
+	return converse(lane, model, asked, tools, (text) => readJson(text, check));
 }
 
 /** The least that fits the outline of a schema. */

@@ -1,7 +1,8 @@
 /** Runs a script from wherever it stands: a fresh run and a resumed one take the same path. */
-import { canonicalJson, isReynError, type Scope, type Seq, systemClock, systemTimers } from "@reyn/wal";
+import { canonicalJson, isReynError, type Scope, type Seq } from "@reyn/wal";
 import { z } from "zod";
 import { toolStepThatThrows } from "../call-tool.ts";
+import { nowStep, sleepStep } from "../clock-steps.ts";
 import type { Recall } from "../entry.ts";
 import { type Divergence, JournalError, ReplayDivergenceError } from "../errors.ts";
 import { endsBy, failureOf, isBeneath, ProgramEnded } from "../failure.ts";
@@ -10,7 +11,6 @@ import type { Lane } from "../lane.ts";
 import { Order } from "../order.ts";
 import type { Asked } from "../perform.ts";
 import type { Model, Tool } from "../ports.ts";
-import { pause } from "../retry.ts";
 import type { Step, Using } from "../step.ts";
 import { agentCall, agentStep, findTool } from "./agent.ts";
 import { Branches } from "./branches.ts";
@@ -299,7 +299,7 @@ export class ScriptHost {
 
 	/** Gives a call its place in its lane. This runs within a time slice, which may be cut anywhere: it may touch only this run's state. */
 	#place(op: string, call: unknown, lane: Lane): Placed {
-		const { model, tools, clock = systemClock, timers = systemTimers, signal } = this.#ports;
+		const { model, tools, signal } = this.#ports;
 		const { signal: over } = this.#over;
 		switch (op) {
 			case "agent": {
@@ -315,37 +315,10 @@ export class ScriptHost {
 			case "ask":
 				return this.#ask(lane, askCall.parse(call));
 			case "now":
-				// Recorded once, like a model's answer, and not asked again.
-				return this.#placeStep(lane, {
-					kind: "now",
-					name: "now",
-					args: {},
-					purity: "llm",
-					call: async () => clock.now(),
-					assumed: 0,
-				});
+				return this.#placeStep(lane, { ...nowStep(this.#ports), assumed: 0 });
 			case "sleep": {
 				const { ms } = sleepCall.parse(call);
-				const step: ScriptStep<number> = {
-					kind: "sleep",
-					name: "sleep",
-					args: { ms },
-					purity: "llm",
-					async call({ lane: inner, signal: cancelled }) {
-						// The end of the sleep is recorded first, so that after a crash only the rest is slept.
-						const until = await inner.perform<number>({
-							kind: "sleep",
-							name: "until",
-							args: {},
-							purity: "llm",
-							call: async () => clock.now() + ms,
-						});
-						await pause(until - clock.now(), timers, AbortSignal.any([cancelled, over]));
-						return until;
-					},
-					assumed: 0,
-				};
-				return this.#placeStep(lane, step, () => undefined);
+				return this.#placeStep(lane, { ...sleepStep(ms, this.#ports, over), assumed: 0 }, () => undefined);
 			}
 			default:
 				throw new JournalError("SCRIPT_INVALID", `a script has no call "${op}"`, { op });

@@ -1,5 +1,5 @@
 /** What was changed in files, for people. */
-import type { ChangedFile, ChangedFiles } from "../changed-files.ts";
+import type { ChangedFile, ChangedFiles, DifferentFile } from "../changed-files.ts";
 import { asLine, oneLine } from "../text.ts";
 import { scopeText } from "./scope.ts";
 
@@ -19,15 +19,31 @@ export const uncoveredText = ({ name, calls }: ChangedFiles["uncovered"][number]
 
 const signs = { made: "+", changed: "~", removed: "-", unknown: "?" } as const;
 
-function fileText({ path, change, modes, by, others, diff = [], more, why }: ChangedFile): readonly string[] {
-	const notes = [
-		...(modes ? [`permissions ${modes.before.toString(8)}, now ${modes.now.toString(8)}`] : []),
+function fileText({ by, others, ...file }: ChangedFile): readonly string[] {
+	return linesOf(file, byText(by), [
 		...(others.between ? ["changed in between by somebody else"] : []),
 		...(others.since === true ? ["changed since by somebody else"] : []),
+	]);
+}
+
+/** Of files that differ between two moments. */
+export const differentFilesText = (files: readonly DifferentFile[]): readonly string[] =>
+	files.flatMap(({ others, ...file }) =>
+		linesOf(file, "", others ? ["somebody else has changed it since, so it is shown as it is now"] : []),
+	);
+
+function linesOf(
+	{ path, change, modes, diff = [], more, why }: Omit<DifferentFile, "others">,
+	by: string,
+	who: readonly string[],
+): readonly string[] {
+	const notes = [
+		...(modes ? [`permissions ${modes.before.toString(8)}, now ${modes.now.toString(8)}`] : []),
+		...who,
 		...(why === undefined ? [] : [why]),
 	];
 	return [
-		`${signs[change]} ${oneLine(path, 200)}  ${change === "unknown" ? "touched" : change}${byText(by)}`,
+		`${signs[change]} ${oneLine(path, 200)}  ${change === "unknown" ? "touched" : change}${by}`,
 		...notes.map((note) => `    ${oneLine(note, 300)}`),
 		...diff.map((line) => `    ${asLine(line).slice(0, 200)}`),
 		...(more === undefined ? [] : [`    … (${more} more lines)`]),

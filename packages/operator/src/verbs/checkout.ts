@@ -13,11 +13,11 @@ import {
 	filesSinceLines,
 } from "../files-along.ts";
 import { radiusLines } from "../lines/blast-radius.ts";
-import { pausedLines, pausedPlans } from "../lines/paused.ts";
+import { pausedLines, pausedWork } from "../lines/paused.ts";
 import { scopeText } from "../lines/scope.ts";
 import { sidesOf } from "../lines/sides.ts";
 import { parseRef, scopeAt } from "../refs.ts";
-import { blastRadiusShape, scope, seq, texts } from "../shapes.ts";
+import { blastRadiusShape, pausedShape, scope, seq } from "../shapes.ts";
 import { reportState } from "../state-report.ts";
 import { writeVerb } from "../verb.ts";
 import { ref, scopeWidth } from "./ref.ts";
@@ -36,7 +36,7 @@ const done = z.object({
 	seq,
 	target: seq,
 	hash: z.string(),
-	paused: texts.exactOptional(),
+	paused: pausedShape.exactOptional(),
 	files: filesRestored.exactOptional(),
 });
 
@@ -47,7 +47,7 @@ export const checkout = writeVerb({
 	example: "b7",
 	seen: seen.extend({ hash: z.string().exactOptional() }),
 	done,
-	async look(runtime, { ref, scope: width, files, theirs }) {
+	async look(runtime, { ref, scope: width, files, theirs, allOrNothing }) {
 		const at = await parseRef(ref, runtime);
 		const scope = await scopeAt(at, width, runtime);
 		// Before it is shown: nothing is offered that is refused.
@@ -55,8 +55,9 @@ export const checkout = writeVerb({
 		const preview = { scope, ...(await runtime.timeline.preview(at, { scope })) };
 		const radius = await blastRadius(runtime, preview);
 		if (preview.kind !== "none") {
-			const isWhole = scope.agent === undefined || files || theirs;
-			const along = isWhole ? await filesAlong(runtime, preview.target, files || theirs, theirs) : {};
+			const isAlong = files || theirs || allOrNothing;
+			const isWhole = scope.agent === undefined || isAlong;
+			const along = isWhole ? await filesAlong(runtime, preview.target, isAlong, theirs, allOrNothing) : {};
 			return { ...preview, blastRadius: radius, ...along };
 		}
 		const { hash } = await reportState(runtime, runtime.wal.tip, sessionOf(scope));
@@ -75,10 +76,10 @@ export const checkout = writeVerb({
 	undone: ({ tip, hash = "" }) => ({ seq: tip, hash }),
 	question: ({ target }) => `check out #${target}?`,
 	async act(runtime, { target, scope, tip, files }, actor) {
-		const along = files ? { files: true, theirs: files.theirs } : {};
+		const along = files ? { files: true, theirs: files.theirs, allOrNothing: files.allOrNothing ?? false } : {};
 		const result = await runtime.checkout(target, actor, scope, { expect: tip, ...along });
 		const { hash } = await reportState(runtime, result.seq, sessionOf(scope));
-		return { ...result, hash, paused: pausedPlans(runtime) };
+		return { ...result, hash, paused: pausedWork(runtime) };
 	},
 	isDoneBy: (record, { target }, actor) =>
 		reset.is(record) && record.data.target === target && record.data.actor === actor,

@@ -4,10 +4,8 @@ import { type ChangedFiles, readChangedFiles } from "../changed-files.ts";
 import { filesText } from "../lines/files.ts";
 import { word } from "../param.ts";
 import { parseRef } from "../refs.ts";
-import { list, scope, seq, texts } from "../shapes.ts";
+import { differentFile, list, scope, seq, texts, uncovered } from "../shapes.ts";
 import { readVerb } from "../verb.ts";
-
-const mode = z.int();
 
 export const files = readVerb({
 	name: "files",
@@ -19,18 +17,13 @@ export const files = readVerb({
 		...{ since: seq, through: seq },
 		files: list(
 			z.object({
-				path: z.string(),
-				change: z.enum(["made", "changed", "removed", "unknown"]),
-				modes: z.object({ before: mode, now: mode }).exactOptional(),
+				...differentFile,
 				by: list(z.object({ seq, scope, lane: z.string(), inDoubt: z.literal(true).exactOptional() })),
 				others: z.object({ between: z.boolean(), since: z.union([z.boolean(), z.literal("unknown")]) }),
-				diff: texts.exactOptional(),
-				more: seq.exactOptional(),
-				why: z.string().exactOptional(),
 			}),
 		),
 		asBefore: texts,
-		uncovered: list(z.object({ name: z.string(), calls: seq })),
+		uncovered,
 	}),
 	read: async (runtime, { ref }): Promise<ChangedFiles> => readChangedFiles(runtime, await parseRef(ref, runtime)),
 	lines: (found) => filesText(found),

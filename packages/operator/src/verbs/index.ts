@@ -1,5 +1,6 @@
 /** All verbs, in the order in which a person is shown them. */
 import type { Verb } from "../verb.ts";
+import { adopt } from "./adopt.ts";
 import { ask } from "./ask.ts";
 import { branches } from "./branches.ts";
 import { checkout } from "./checkout.ts";
@@ -9,7 +10,7 @@ import { events } from "./events.ts";
 import { files } from "./files.ts";
 import { gc } from "./gc.ts";
 import { interrupt } from "./interrupt.ts";
-import { label, labels } from "./label.ts";
+import { label, labels, unlabel } from "./label.ts";
 import { log } from "./log.ts";
 import { permissions, revoke } from "./permission.ts";
 import { planAmend, planDiscard, planList, planPause, planResume, planRetry, planShow } from "./plan.ts";
@@ -31,7 +32,24 @@ import { walRepair } from "./wal-repair.ts";
 export const verbs: readonly Verb[] = [
 	...[ask, interrupt, compact, questions, answer, permissions, revoke, resume],
 	...[status, spend, sessions, transcript, search],
-	...[log, records, events, show, diff, files, rewind, checkout, undo, redo, label, labels, branches, gc],
+	...[
+		log,
+		records,
+		events,
+		show,
+		diff,
+		files,
+		rewind,
+		checkout,
+		adopt,
+		undo,
+		redo,
+		label,
+		unlabel,
+		labels,
+		branches,
+		gc,
+	],
 	...[planList, planShow, planPause, planResume, planRetry, planAmend, planDiscard],
 	...[skillList, skillRun, skillDiscard, skillResume],
 	...[scriptRun, scriptResume, scriptExplain, scriptList, scriptShow, scriptVerify],

@@ -38,7 +38,7 @@ const means = {
 
 type Grant = z.infer<typeof grantShape>;
 
-const grantText = ({ action, on, agent, session }: Grant): string =>
+export const grantText = ({ action, on, agent, session }: Grant): string =>
 	asLine(`${action} ${on} granted to ${agent}${session === undefined ? "" : `, in the session ${session}`}`);
 
 export const revoke = writeVerb({

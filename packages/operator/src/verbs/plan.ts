@@ -75,12 +75,12 @@ function spentOn({ tokens }: Pick<PlanEntry, "tokens">, steps: readonly z.infer<
 
 /** A step without the whole of what it has found, which is a text of any size. */
 function stepOf(step: StepWithChildren, all: readonly StepOfPlan[]): z.infer<typeof planStepShape> {
-	const { id, description, needs, again, attempt, beginning, model, max_tokens, context, children } = step;
+	const { id, description, tools, needs, again, attempt, beginning, model, max_tokens, context, children } = step;
 	const status = step.isInterrupted ? "interrupted_with_child" : step.status;
 	const tokens = tokensOf(step);
 	const againTokens = sumOf(all.filter((each) => again.includes(each.id)).map(tokensOf));
 	return {
-		...{ id, description, needs, again, status, attempt },
+		...{ id, description, tools: [...tools], needs, again, status, attempt },
 		...(model !== undefined && { model }),
 		...(max_tokens !== undefined && { max_tokens }),
 		...(context && { context: { parts: context.parts, cut: [...context.cut] } }),
@@ -100,7 +100,7 @@ const sumOf = (all: readonly (number | undefined)[]): number | undefined =>
 
 export const planPause = writeVerb({
 	name: "plan pause",
-	summary: "stop a plan, which waits until it is resumed; what it has done is kept",
+	summary: "stop a plan, which waits until it is resumed; what it has done is kept, and undo takes it back",
 	params: { id },
 	example: "p12",
 	isUnsigned: true,
@@ -122,12 +122,38 @@ export const planPause = writeVerb({
 	lines: ({ plan }, say) => [`plan ${plan} is paused; go on with: ${say`plan resume ${plan}`}`],
 });
 
+const tip = option(
+	"seq",
+	"only while the plan is as --dry-run has shown it at this tip",
+	z.coerce.number().pipe(seq).optional(),
+);
+const bound = (expect: number | undefined): { readonly expect?: number } => (expect === undefined ? {} : { expect });
+
 const from = option("step", "run this step and all that depends on it again", z.string().optional());
+
+/** What would run, what stays, and what it took last. */
+async function priceOf(
+	runtime: Runtime,
+	plan: string,
+	from: string | undefined,
+): Promise<z.infer<typeof resumePreviewShape>> {
+	// First: what comes while it is looked up was not seen.
+	const { tip } = runtime.wal;
+	const { runs, stays } = await runtime.previewResume(plan, from);
+	const tokens = sumOf(runs.map((each) => each.tokens));
+	return { plan, tip, runs: [...runs], stays: [...stays], ...(tokens !== undefined && { tokens }) };
+}
+
+const priceLines = ({ runs, stays, tokens }: z.infer<typeof resumePreviewShape>): readonly string[] => [
+	`would run: ${runs.map((each) => `${each.id} (${tokensText(each.tokens)})`).join(", ") || "nothing: only its answer is told"}`,
+	...(stays.length > 0 ? [`stays, and is not paid again: ${stays.join(", ")}`] : []),
+	`price, if they take what they took last: ${tokensText(tokens)}`,
+];
 
 export const planResume = workVerb({
 	name: "plan resume",
 	summary: "go on with a plan that waits, or run a step and all that depends on it again",
-	params: { id, from },
+	params: { id, from, tip },
 	example: "p12 --from s3",
 	isAlone: true,
 	begun: z.object({ plan: z.string(), again: texts }),
@@ -137,21 +163,16 @@ export const planResume = workVerb({
 		params: { id, from },
 		example: "p12 --from s3",
 		result: resumePreviewShape,
-		async read(runtime, { id: plan, from }) {
-			const { runs, stays } = await runtime.previewResume(plan, from);
-			const tokens = sumOf(runs.map((each) => each.tokens));
-			return { plan, runs, stays, ...(tokens !== undefined && { tokens }) };
-		},
-		lines: ({ runs, stays, tokens }) => [
-			`would run: ${runs.map((each) => `${each.id} (${tokensText(each.tokens)})`).join(", ") || "nothing: only its answer is told"}`,
-			...(stays.length > 0 ? [`stays, and is not paid again: ${stays.join(", ")}`] : []),
-			`price, if they take what they took last: ${tokensText(tokens)}`,
-		],
+		read: (runtime, { id, from }) => priceOf(runtime, id, from),
+		lines: priceLines,
 	}),
 	// Without a step one whose steps are lost is given up, and says so.
 	check: async (runtime, { id: plan, from }) =>
 		void (await (from === undefined ? runtime.findPlan(plan) : runtime.previewResume(plan, from))),
-	begin: async (runtime, { id: plan, from }) => ({ plan, again: await runtime.resumePlan(plan, from) }),
+	begin: async (runtime, { id: plan, from, tip: expect }) => ({
+		plan,
+		again: await runtime.resumePlan(plan, from, bound(expect)),
+	}),
 	lines: ({ plan, again }, say) => [
 		again.length > 0
 			? `runs again: ${again.join(", ")}`
@@ -159,17 +180,31 @@ export const planResume = workVerb({
 	],
 });
 
+const step = word("step", "the id of the step, as plan show has them", z.string());
+
 export const planRetry = workVerb({
 	name: "plan retry",
 	summary: "run a step that has failed again, and all that depends on it",
-	params: { id, step: word("step", "the id of the step, as plan show has them", z.string()) },
+	params: { id, step, tip },
 	example: "p12 s3",
 	isAlone: true,
 	begun: z.object({ plan: z.string(), again: texts }),
+	preview: readVerb({
+		name: "plan retry",
+		summary: "what would run, what stays, and what it took last",
+		params: { id, step },
+		example: "p12 s3",
+		result: resumePreviewShape,
+		async read(runtime, { id, step }) {
+			await assertFailed(runtime, id, step);
+			return priceOf(runtime, id, step);
+		},
+		lines: priceLines,
+	}),
 	check: async (runtime, { id, step }) => assertFailed(runtime, id, step),
-	async begin(runtime, { id: plan, step }) {
+	async begin(runtime, { id: plan, step, tip: expect }) {
 		await assertFailed(runtime, plan, step);
-		return { plan, again: await runtime.resumePlan(plan, step) };
+		return { plan, again: await runtime.resumePlan(plan, step, bound(expect)) };
 	},
 	lines: ({ again }) => [`runs again: ${again.join(", ")}`],
 });

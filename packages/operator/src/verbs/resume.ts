@@ -1,6 +1,7 @@
 /** `resume`: go on with all that was in flight. */
 import { z } from "zod";
 import { OperatorError } from "../errors.ts";
+import { pausedWork } from "../lines/paused.ts";
 import { workVerb } from "../verb.ts";
 
 export const resume = workVerb({
@@ -15,8 +16,9 @@ export const resume = workVerb({
 		const { turns, plans, runs, undelivered } = runtime.restored();
 		const running = [...plans, ...runs].filter(({ status }) => status === "running");
 		if (turns.length + running.length + undelivered.length > 0) return;
-		const paused = [...plans.map(({ plan }) => `plan ${plan}`), ...runs.map(({ run }) => `skill run ${run}`)];
-		const why = paused.length > 0 ? `; paused, and resumed by name: ${paused.join(", ")}` : "";
+		const paused = pausedWork(runtime);
+		const verbs = paused.map(({ kind, id }) => `${kind} resume ${id}`);
+		const why = paused.length > 0 ? ` but what is paused; go on with: ${verbs.join(", ")}` : "";
 		throw new OperatorError("OPERATOR_NOT_FOUND", `nothing is in flight${why}`, { paused });
 	},
 	async begin(runtime) {

@@ -16,12 +16,12 @@ import {
 	filesSinceLines,
 } from "../files-along.ts";
 import { counted, radiusLines } from "../lines/blast-radius.ts";
-import { pausedLines, pausedPlans } from "../lines/paused.ts";
+import { pausedLines, pausedWork } from "../lines/paused.ts";
 import { scopeText } from "../lines/scope.ts";
 import { sidesOf } from "../lines/sides.ts";
 import { choice, option } from "../param.ts";
 import { type OneRun, parseRef, runOf, scopeAt } from "../refs.ts";
-import { blastRadiusShape, rewindPreview, rewindResult, seq, texts } from "../shapes.ts";
+import { blastRadiusShape, pausedShape, rewindPreview, rewindResult, seq } from "../shapes.ts";
 import { writeVerb } from "../verb.ts";
 import { ref, scopeWidth } from "./ref.ts";
 
@@ -48,8 +48,8 @@ export const rewind = writeVerb({
 	},
 	example: "@-1 --mode conversation_only",
 	seen,
-	done: z.object({ result: rewindResult, paused: texts, files: filesRestored.exactOptional() }),
-	async look(runtime, { ref, mode, scope: width, run, files, theirs }) {
+	done: z.object({ result: rewindResult, paused: pausedShape, files: filesRestored.exactOptional() }),
+	async look(runtime, { ref, mode, scope: width, run, files, theirs, allOrNothing }) {
 		const at = await parseRef(ref, runtime);
 		if (run !== undefined && width !== "process")
 			throw new OperatorError("OPERATOR_ARGS", "rewind: give --run or --scope, not both: a run is the narrowest scope");
@@ -60,9 +60,10 @@ export const rewind = writeVerb({
 				"OPERATOR_ARGS",
 				"rewind: a turn goes on from what was said and done there: leave --mode out",
 			);
-		const preview = await runtime.previewRewind(at, mode, scope, files || theirs);
+		const preview = await runtime.previewRewind(at, mode, scope, files || theirs || allOrNothing);
 		const isMove = scope.agent === undefined && meaningOf(mode).drops.length > 0;
-		const along = isMove ? await filesAlong(runtime, preview.target, preview.files ?? false, theirs) : {};
+		const isAlong = preview.files ?? false;
+		const along = isMove ? await filesAlong(runtime, preview.target, isAlong, theirs, allOrNothing) : {};
 		const radius = await blastRadius(runtime, preview, turn);
 		if (turn !== undefined && mode === "both" && !radius.relaunches.turns?.includes(turn))
 			throw notWithin(turn, preview.target);
@@ -85,8 +86,9 @@ export const rewind = writeVerb({
 	},
 	question: ({ preview }) => `rewind to #${preview.target}?`,
 	async act(runtime, { preview, files: seen, turn }, actor) {
-		const { files, ...result } = await runtime.applyRewind(preview, actor, undefined, seen?.theirs, turn);
-		return { result, paused: pausedPlans(runtime), ...(files && { files }) };
+		const { theirs, allOrNothing } = seen ?? {};
+		const { files, ...result } = await runtime.applyRewind(preview, actor, undefined, theirs, allOrNothing, turn);
+		return { result, paused: pausedWork(runtime), ...(files && { files }) };
 	},
 	isDoneBy: (record, { preview: { target, mode } }, actor) =>
 		(reset.is(record) && record.data.mode === mode && record.data.target === target && record.data.actor === actor) ||

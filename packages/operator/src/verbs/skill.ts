@@ -2,7 +2,7 @@
 import type { Restored } from "@reyn/runtime";
 import { skillRunDiscarded } from "@reyn/skill-resume";
 import { z } from "zod";
-import { text, word } from "../param.ts";
+import { option, type Param, word } from "../param.ts";
 import { list, seq, skillRunShape } from "../shapes.ts";
 import { readVerb, workVerb, writeVerb } from "../verb.ts";
 import { session } from "./ref.ts";
@@ -31,14 +31,19 @@ export const skillLines = (all: readonly z.infer<typeof skillRunShape>[]): reado
 		].join("  "),
 	);
 
+const input: Param = {
+	...option("json", "what it is given, as JSON: default {}", z.unknown().default({})),
+	reads: "json",
+};
+
 export const skillRun = workVerb({
 	name: "skill run",
 	summary: "run a skill in the background",
-	params: { name: word("name", "digest", z.string()), topic: text("topic", "what it is about", z.string()), session },
-	example: "digest recovery",
+	params: { name: word("name", "a skill that there is", z.string()), input, session },
+	example: `digest --input '{"topic":"recovery"}'`,
 	begun: z.object({ run: z.string() }),
 	check: async () => {},
-	begin: async (runtime, { name, topic, session }) => ({ run: await runtime.runSkill(name, { topic }, session) }),
+	begin: async (runtime, { name, input, session }) => ({ run: await runtime.runSkill(name, input, session) }),
 	lines: ({ run }) => [`skill run ${run} started`],
 });
 

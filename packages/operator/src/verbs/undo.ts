@@ -1,24 +1,31 @@
 /** `undo` and `redo`: take the newest move of a person back, and make it again. */
 
+import type { FilesPreview, Runtime } from "@reyn/runtime";
 import { label, reset } from "@reyn/timetravel";
 import { z } from "zod";
-import {
-	filesAlong,
-	filesAlongLines,
-	filesDoneLines,
-	filesPreview,
-	filesRestored,
-	theirsParam,
-} from "../files-along.ts";
-import { pausedLines, pausedPlans } from "../lines/paused.ts";
+import { OperatorError } from "../errors.ts";
+import { filesAlongLines, filesDoneLines, filesPreview, filesRestored, theirsParam } from "../files-along.ts";
+import { pausedLines, pausedWork } from "../lines/paused.ts";
 import { when } from "../lines/when.ts";
-import { toldMove, toldMoves } from "../moves.ts";
-import { flag } from "../param.ts";
+import { type ToldMove, toldMove, toldMoves } from "../moves.ts";
+import { flag, option } from "../param.ts";
 import type { Say } from "../say.ts";
-import { list, seq, texts } from "../shapes.ts";
+import { grantShape, list, pausedShape, seq, texts } from "../shapes.ts";
 import { reportState } from "../state-report.ts";
 import { writeVerb } from "../verb.ts";
+import { grantText } from "./permission.ts";
 import { newest } from "./ref.ts";
+
+/** `moves`: all, the newest first; or where `to` is there those down to it. */
+const seen = z.object({
+	...{ tip: seq, move: toldMove.exactOptional(), moves: list(toldMove).exactOptional(), to: seq.exactOptional() },
+	/** The plans that are paused at a limit. */
+	waits: texts.exactOptional(),
+	/** What was granted for good: no move either. */
+	grants: list(grantShape).exactOptional(),
+	files: filesPreview.exactOptional(),
+});
+type Seen = z.infer<typeof seen>;
 
 const stepVerb = (name: "undo" | "redo", summary: string) =>
 	writeVerb({
@@ -27,69 +34,139 @@ const stepVerb = (name: "undo" | "redo", summary: string) =>
 		params: {
 			list: flag("all that could be, newest first, and nothing else", z.boolean().default(false)),
 			n: newest("of these only the newest so many"),
+			to: option(
+				"seq",
+				"the number of one further back, as the list has it: all down to that one, in one go",
+				z.coerce.number("a number, such as 12").int().positive().optional(),
+			),
 			...theirsParam,
 		},
 		example: "",
-		seen: z.object({
-			...{ tip: seq, move: toldMove.exactOptional(), moves: list(toldMove).exactOptional() },
-			/** The plans that are paused by a person or at a limit. */
-			waits: texts.exactOptional(),
-			files: filesPreview.exactOptional(),
-		}),
+		seen,
 		done: z.object({
-			...{ seq, of: seq, target: seq.exactOptional(), hash: z.string(), paused: texts },
+			...{ seq, of: seq, target: seq.exactOptional(), hash: z.string(), paused: pausedShape },
+			/** Of several, all of them; and what the other verb takes to have them back in one go. */
+			...{ all: list(seq).exactOptional(), back: seq.exactOptional() },
 			files: filesRestored.exactOptional(),
 		}),
-		async look(runtime, { list: all, n, theirs }, isPreview) {
+		async look(runtime, { list: all, n, to, theirs }, isPreview): Promise<Seen> {
 			// First: what comes while it is looked up was not seen.
 			const { tip } = runtime.wal;
-			const moves = await toldMoves(runtime, name === "undo" ? "past" : "future", all ? n : 1);
-			const waits = runtime.restored().plans.flatMap(({ plan, why }) => (why === undefined ? [] : [plan]));
-			if (all) return { tip, moves, waits };
-			const [move] = moves;
-			if (move) {
-				const isAlong = await runtime.hasMovedFiles(move.seq);
-				return { tip, move, waits, ...(isAlong && (await filesAlong(runtime, move.seq - 1, true, theirs))) };
+			const isAny = all || to !== undefined;
+			const moves = await toldMoves(runtime, name === "undo" ? "past" : "future", isAny ? (all ? n : undefined) : 1);
+			const waits = runtime
+				.restored()
+				.plans.flatMap(({ plan, why }) => (why === undefined || runtime.findPlan(plan).by ? [] : [plan]));
+			if (all) {
+				const { grants } = await runtime.permissions();
+				return { tip, moves, waits, ...(name === "undo" && grants.length > 0 && { grants }) };
 			}
+			const [move] = moves;
+			if (to !== undefined) {
+				const taken = moves.slice(0, moves.findIndex((each) => each.seq === to) + 1);
+				if (!move || taken.length === 0) throw noMove(name, to, moves);
+				return { tip, move, moves: taken, to, waits, ...(await filesOf(runtime, taken, theirs)) };
+			}
+			if (move) return { tip, move, waits, ...(await filesOf(runtime, [move], theirs)) };
 			// It says where else one can go.
 			if (!isPreview) await runtime[name]("user", { expect: tip });
 			return { tip };
 		},
-		nothing({ move, moves = [], waits = [] }, say) {
+		nothing({ move, moves = [], waits = [], grants = [] }, say) {
 			if (move) return undefined;
 			const found = moves.length > 0 ? moves.map((each) => textOf(each)) : [`there is nothing to ${name}`];
-			return [...found, ...noMoves(waits, say)];
+			return [...found, ...noMoves(waits, say), ...noMovesEither(grants, say)];
 		},
-		shown: ({ move, waits = [], files }, say) =>
-			move ? [`${name} ${textOf(move)}`, ...filesAlongLines(files), ...noMoves(waits, say)] : [],
-		question: ({ move }) => `${name} ${move ? textOf(move) : ""}?`,
-		async act(runtime, { move, tip: expect, files }, actor) {
-			const done = await runtime[name](actor, { of: move?.seq ?? 0, expect, ...(files && { theirs: files.theirs }) });
+		shown: ({ move, moves = [], to, waits = [], files }, say) =>
+			move
+				? [
+						...(to === undefined
+							? [`${name} ${textOf(move)}`]
+							: [`${name} ${counted(moves)}:`, ...moves.map((each) => `  ${textOf(each)}`)]),
+						...filesAlongLines(files),
+						...noMoves(waits, say),
+					]
+				: [],
+		question: (seen) => `${name} ${whichOf(seen)}?`,
+		async act(runtime, { move, to, tip: expect, files }, actor) {
+			const confirmed = { of: move?.seq ?? 0, expect, ...(to !== undefined && { to }) };
+			const done = await runtime[name](actor, { ...confirmed, ...(files && { theirs: files.theirs }) });
 			const { hash } = await reportState(runtime, done.seq);
-			return { ...done, hash, paused: pausedPlans(runtime) };
+			const { past, future } = await runtime.timeline.moves();
+			const back = done.all && (name === "undo" ? future : past).at(-done.all.length)?.seq;
+			return { ...done, ...(back !== undefined && { back }), hash, paused: pausedWork(runtime) };
 		},
-		isDoneBy(record, { move }, actor) {
+		isDoneBy(record, { move, to }, actor) {
 			if (!reset.is(record) && !label.is(record)) return false;
 			const { undoes, redoes, actor: who } = record.data;
-			return who === actor && (name === "undo" ? undoes : redoes) === move?.seq;
+			return who === actor && (name === "undo" ? undoes : redoes) === (to ?? move?.seq);
 		},
-		lines: ({ hash, paused, files }, say, { move }) => [
-			`${name === "undo" ? "undone" : "taken back"}: ${move ? textOf(move) : ""}${files ? "" : ". Files in your workspace were not touched"}`,
+		lines: ({ hash, paused, files, back }, say, seen) => [
+			`${name === "undo" ? "undone" : "taken back"}: ${whichOf(seen)}${files ? "" : ". Files in your workspace were not touched"}`,
+			...(back === undefined
+				? []
+				: [`all of it the other way: ${say`${name === "undo" ? "redo" : "undo"} --to ${String(back)}`}`]),
 			...filesDoneLines(files),
 			`state ${hash}`,
 			...pausedLines(paused, say),
 		],
 	});
 
-/** Of plans that are paused: that is taken back otherwise. */
+const counted = ({ length }: readonly unknown[]): string => (length === 1 ? "1 move" : `${length} moves`);
+
+function whichOf({ move, moves = [], to }: Pick<Seen, "move" | "moves" | "to">): string {
+	const last = moves.at(-1);
+	if (to === undefined || moves.length < 2 || !last) return move ? textOf(move) : "";
+	return `${counted(moves)}, down to ${textOf(last)}`;
+}
+
+/** What becomes of files where moves are taken back one after the other: of each the oldest that takes it along decides. */
+async function filesOf(runtime: Runtime, moves: readonly ToldMove[], takesTheirs: boolean) {
+	const files: FilesPreview[] = [];
+	const known = new Set<string>();
+	for (const { seq } of moves.toReversed()) {
+		const along = await runtime.filesMovedBy(seq);
+		if (!along) continue;
+		const isNew = ({ path }: { readonly path: string }): boolean => !known.has(path);
+		const { changes, kept, theirs, ...found } = await runtime.previewFiles(seq - 1, takesTheirs, along.only);
+		files.push({ ...found, changes: changes.filter(isNew), kept: kept.filter(isNew), theirs: theirs.filter(isNew) });
+		if (!along.only) break;
+		for (const path of along.only) known.add(path);
+	}
+	const [first, ...more] = files;
+	return first ? { files: more.reduce(together, first) } : {};
+}
+
+const together = (a: FilesPreview, b: FilesPreview): FilesPreview => ({
+	...b,
+	to: a.to,
+	changes: [...a.changes, ...b.changes],
+	kept: [...a.kept, ...b.kept],
+	theirs: [...a.theirs, ...b.theirs],
+});
+
+function noMove(verb: string, to: number, moves: readonly ToldMove[]): OperatorError {
+	const there = moves.slice(0, 8).map((each) => `#${each.seq}`);
+	return new OperatorError(
+		"OPERATOR_NOT_FOUND",
+		`there is nothing to ${verb} in #${to}; there is in ${there.join(", ") || "none"}`,
+		{ to, moves: moves.map((each) => each.seq) },
+	);
+}
+
+/** Of plans that are paused at a limit: that is taken back otherwise. */
 const noMoves = (plans: readonly string[], say: Say): readonly string[] =>
-	plans.map((plan) => `a pause is no move: plan ${plan} goes on with: ${say`plan resume ${plan}`}`);
+	plans.map((plan) => `a pause at a limit is no move: plan ${plan} goes on with: ${say`plan resume ${plan}`}`);
+
+/** Of what was granted: that is taken back otherwise, too. */
+const noMovesEither = (grants: readonly z.infer<typeof grantShape>[], say: Say): readonly string[] =>
+	grants.map((grant) => `a grant is no move: ${grantText(grant)}: ${say`revoke ${String(grant.seq)}`}`);
 
 const textOf = ({ seq, what, ts }: z.infer<typeof toldMove>): string =>
 	`${what} (#${seq}${ts === undefined ? "" : `, ${when(ts)}`})`;
 
 export const undo = stepVerb(
 	"undo",
-	"take back the newest rewind, label, note, compaction, or change of a plan; again for the one before. Files go along where they did",
+	"take back the newest rewind, label, note, adoption, compaction, or change of a plan; again for the one before, --to for several. Files go along where they did",
 );
 export const redo = stepVerb("redo", "do again what was undone last");

@@ -33,12 +33,13 @@ export function brief(text: string): string {
 export function auditOwn(record: WalRecord): Audited | undefined {
 	if (reset.is(record)) {
 		const { target, mode, actor, undoes, redoes } = record.data;
-		const what = undoes !== undefined ? "undone" : redoes !== undefined ? "redone" : "moved";
+		const what =
+			undoes !== undefined ? "undone" : redoes !== undefined ? "redone" : mode === "adopt" ? "adopted" : "moved";
 		return { kind: "move", what, target, mode, actor, undoes, redoes };
 	}
 	if (label.is(record)) {
-		const { name, target, gone, actor, undoes, redoes } = record.data;
-		return { kind: "move", what: gone ? "unlabelled" : "labelled", label: name, target, actor, undoes, redoes };
+		const { name, target, gone, was, actor, undoes, redoes } = record.data;
+		return { kind: "move", what: gone ? "unlabelled" : "labelled", label: name, target, was, actor, undoes, redoes };
 	}
 	if (rewindNote.is(record)) {
 		const { target, actor } = record.data;

@@ -2,6 +2,7 @@
 import { ReynError } from "@reyn/wal";
 
 export type RuntimeCode =
+	| "RUNTIME_ADOPT"
 	| "RUNTIME_ANSWER"
 	| "RUNTIME_BUDGET"
 	| "RUNTIME_CLOSED"

@@ -23,13 +23,14 @@ export function settlement(
 	along?: Moved["along"],
 ): readonly Settlement[] {
 	return features.flatMap((feature) => {
-		const ran = runningIn(feature, before);
-		return runningIn(feature, now)
+		const then = feature.pieces?.(before) ?? [];
+		const running = feature.pieces?.(now).filter(({ status }) => status === "running") ?? [];
+		return running
 			.filter(({ work }) => isCovered(work, reset))
 			.flatMap((piece) => {
 				const settled = feature.settle?.(
 					piece,
-					ran.find((each) => isSame(each, piece)),
+					then.find((each) => isSame(each, piece) && (each.status === "running" || isTakenBack(each, piece))),
 					along,
 				);
 				return settled ? [{ piece, ...settled }] : [];
@@ -37,8 +38,12 @@ export function settlement(
 	});
 }
 
-const runningIn = (feature: Feature, view: View): readonly Piece[] =>
-	feature.pieces?.(view).filter(({ status }) => status === "running") ?? [];
+/**
+ * Does a move take back that a piece had come to a stop? Either that a person stopped it, or the end before it was set going once more.
+ * A move that leads further back takes work back, too: to do that again is asked for by name.
+ */
+const isTakenBack = (before: Piece, { since }: Piece): boolean =>
+	before.stoppedBy === "person" ? since >= before.since : before.status === "over" && since > before.since;
 
 export const isSame = (a: Pick<Piece, "kind" | "id">, b: Pick<Piece, "kind" | "id">): boolean =>
 	a.kind === b.kind && a.id === b.id;

@@ -10,6 +10,7 @@ import {
 	assistantMessage,
 	compactionAsked,
 	conversationCompacted,
+	messageAdopted,
 	messageDelivered,
 	toolFailed,
 	turnCompleted,
@@ -133,6 +134,9 @@ export const conversation = defineProjection({
 		on(conversationCompacted, (state, { turn, upTo, text }, { seq }) =>
 			add(state, { type: "compaction", seq, turn, upTo, text }),
 		),
+		on(messageAdopted, (state, { text, ...source }, { seq }) =>
+			add(state, { type: "note", seq, text: `${adoptedHead(source)}\n\n${text}` }),
+		),
 		on(rewindNote, (state, { text }, { seq }) => add(state, { type: "note", seq, text })),
 	],
 	// States of older versions are valid here: newer ones only added optional fields and a type of item.
@@ -140,6 +144,13 @@ export const conversation = defineProjection({
 	floor: ({ open }) => open[0],
 	inCycle: inToolCycle,
 });
+
+/** What a model, and a person, is told of a text that was taken over. */
+function adoptedHead({ from, source, actor }: Omit<Parameters<typeof messageAdopted>[0], "text">): string {
+	const what =
+		"message" in source ? `the answer at #${source.message}` : `what step ${source.step} of plan ${source.plan} found`;
+	return `Taken over by ${actor} from another moment of this history, ${what}, as of #${from}:`;
+}
 
 const withFiles = (files: readonly AttachedFile[]) => (files.length === 0 ? {} : { files });
 

@@ -12,6 +12,7 @@ import {
 	assistantMessage,
 	compactionAsked,
 	conversationCompacted,
+	messageAdopted,
 	messageDelivered,
 	toolFailed,
 	turnCompleted,
@@ -45,7 +46,7 @@ export const conversationFeature = ({
 	records: {
 		conversation: [
 			...[userPrompt, assistantMessage, turnCompleted, turnInterrupted],
-			...[compactionAsked, conversationCompacted, messageDelivered],
+			...[compactionAsked, conversationCompacted, messageAdopted, messageDelivered],
 		],
 		code: [toolFailed],
 	},
@@ -57,6 +58,7 @@ export const conversationFeature = ({
 			conversationCompacted.is(record) && record.data.by === "person"
 				? { takenBackBy: { scope: record.scope, drop: [conversationCompacted.kind] } }
 				: undefined,
+		[messageAdopted.kind]: ({ scope }) => ({ takenBackBy: { scope, drop: [messageAdopted.kind] } }),
 	},
 	blobs: [spilledMessages, attachedToMessages],
 	needs: [asker],

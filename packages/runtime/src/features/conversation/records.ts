@@ -73,6 +73,18 @@ export const conversationCompacted = defineRecord(
 	}),
 );
 
+/** Where a text comes from that was taken over: an answer, by its record, or what a step of a plan has found; as of the moment `from`. */
+export const adoptedFrom = z.object({
+	from: z.int().nonnegative(),
+	source: z.union([z.object({ message: z.int().positive() }), z.object({ plan: z.string(), step: z.string() })]),
+});
+
+/** A person has taken a text over from another moment, on whatever line: the model is shown it, and where it comes from. */
+export const messageAdopted = defineRecord(
+	"message_adopted",
+	adoptedFrom.extend({ text: z.string(), actor: z.string() }),
+);
+
 /** The user has been shown a message that came from the background. */
 export const messageDelivered = defineRecord("message_delivered", z.object({ message: z.int().positive() }));
 
@@ -84,5 +96,6 @@ export const conversationRecords = [
 	turnInterrupted,
 	compactionAsked,
 	conversationCompacted,
+	messageAdopted,
 	messageDelivered,
 ] as const;

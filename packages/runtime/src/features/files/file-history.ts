@@ -4,7 +4,8 @@ import { readImage } from "@reyn/journal/internal";
 import type { Scope, Seq } from "@reyn/wal";
 import type { Kernel } from "../../kernel/feature.ts";
 import { IMAGES } from "../../kernel/store.ts";
-import { doneIn, type FileWrite, fileWrites, leftIn, type Others, observations, othersIn } from "./file-writes.ts";
+import { doneIn, type FileWrite, fileWrites, leftIn, type Others, observationsOf, othersIn } from "./file-writes.ts";
+import { firstAfter, type PathWrites, WritesByPath } from "./path-writes.ts";
 
 export interface FileHistoryOptions {
 	/** The files that tools change. Absent: what they hold now is not known. */
@@ -42,10 +43,18 @@ export interface ComparedFile {
 	readonly others: Others;
 }
 
+/** A file that was changed between two moments, as it was at each. Absent: it was not changed after that, and is as it is now. */
+export interface FileBetween {
+	readonly path: string;
+	readonly from: TouchedFile | undefined;
+	readonly to: TouchedFile | undefined;
+}
+
 export class FileHistory {
 	readonly #kernel: Kernel;
 	readonly #files: WorkFiles | undefined;
 	readonly #harmless: readonly string[];
+	readonly #writes = new WritesByPath();
 
 	/** @param harmless tools that change no file */
 	constructor(kernel: Kernel, { files }: FileHistoryOptions, harmless: readonly string[]) {
@@ -64,18 +73,17 @@ export class FileHistory {
 		await timeline.record(since);
 		const { view } = await timeline.wholeLog.live();
 		const { writes, uncovered } = view.get(fileWrites);
-		const isAfter = ({ seq }: { readonly seq: Seq }): boolean => seq > since;
-		const byPath = Map.groupBy(writes, ({ path }) => path);
-		const firsts = observations(writes)
-			.filter(isAfter)
-			.toReversed()
-			.map((write) => [write.path, write] as const);
-		const byName = Map.groupBy([...uncovered].filter(isAfter), ({ name }) => name);
+		const calls = Array.from(
+			{ length: uncovered.length - firstAfter(uncovered, since) },
+			(_, back) => uncovered.at(-1 - back)?.name ?? "",
+		);
+		const byName = Map.groupBy(calls, (name) => name);
 		return {
 			since,
 			through: view.seq,
-			files: [...new Map(firsts)]
-				.map(([path, first]) => touched(first, since, byPath.get(path) ?? []))
+			files: this.#writes
+				.after(writes, since)
+				.flatMap((file) => touched(file, since))
 				.sort((a, b) => (a.path < b.path ? -1 : 1)),
 			uncovered: [...byName]
 				.filter(([name]) => !this.#harmless.includes(name))
@@ -84,17 +92,64 @@ export class FileHistory {
 		};
 	}
 
+	/**
+	 * The files that tools have changed between two moments, in either order, by path; and the calls between them that say of no file
+	 * whether they changed it. What a file held at a moment is what it held on disk then, whatever line of history had changed it.
+	 *
+	 * @throws as {@link since}
+	 */
+	async between(
+		from: Seq,
+		to: Seq,
+	): Promise<Pick<FilesSince, "uncovered"> & { readonly files: readonly FileBetween[] }> {
+		const [first, last] = from < to ? [from, to] : [to, from];
+		const [earlier, later] = [await this.since(first), await this.since(last)];
+		const after = new Map(later.files.map((file) => [file.path, file]));
+		const calls = new Map(later.uncovered.map((each) => [each.name, each.calls]));
+		return {
+			files: earlier.files
+				.map((file) => ({ path: file.path, first: file, last: after.get(file.path) }))
+				.filter((each) => each.first.writes.length > (each.last?.writes.length ?? 0))
+				.map(({ path, ...at }) =>
+					from < to ? { path, from: at.first, to: at.last } : { path, from: at.last, to: at.first },
+				),
+			uncovered: earlier.uncovered
+				.map(({ name, calls: all }) => ({ name, calls: all - (calls.get(name) ?? 0) }))
+				.filter((each) => each.calls > 0),
+		};
+	}
+
+	/**
+	 * Reads what a file held at both moments: the caller takes one after the other, since each may be large. `others`: what it holds
+	 * now stands for one of them, and somebody else has changed that since.
+	 */
+	async contents({ path, from, to }: FileBetween): Promise<{
+		readonly from: FileContent;
+		readonly to: FileContent;
+		readonly others?: true;
+	}> {
+		const present = from && to ? undefined : await this.#present(path);
+		const at = async (file: TouchedFile | undefined) => (file ? this.#held(file) : (present as FileContent));
+		const known = from ?? to;
+		const others = present && known ? othersIn(known.writes, versionIn(present), known.left).since === true : false;
+		return { from: await at(from), to: await at(to), ...(others && { others }) };
+	}
+
 	/** Reads what a file held and holds: the caller takes one after the other, since each may be large. */
 	async compare(file: TouchedFile): Promise<ComparedFile> {
 		const { path, writes, left } = file;
 		const before = await this.#held(file);
-		const now: FileContent = (await this.#files?.read(path)) ?? { kind: "unknown", why: "no files were given here" };
+		const now = await this.#present(path);
 		const present = versionIn(now);
 		const by = doneIn(writes, present).map(({ seq, scope, lane, inDoubt }) => ({
 			...{ seq, scope, lane },
 			...(inDoubt && { inDoubt }),
 		}));
 		return { before, now, by, others: othersIn(writes, present, left) };
+	}
+
+	async #present(path: string): Promise<FileContent> {
+		return (await this.#files?.read(path)) ?? { kind: "unknown", why: "no files were given here" };
 	}
 
 	async #held({ version, image }: TouchedFile): Promise<FileContent> {
@@ -112,11 +167,12 @@ export class FileHistory {
 	}
 }
 
-/** @param all the writes of the path */
-function touched({ path, before, image }: FileWrite, since: Seq, all: readonly FileWrite[]): TouchedFile {
-	const writes = all.filter(({ seq }) => seq > since);
-	const left = leftIn(all.filter(({ seq }) => seq <= since));
-	return { path, version: before, ...(image && { image }), writes, left };
+/** None: no write after the moment says what the file held. */
+function touched({ path, writes, recent, earlier }: PathWrites, since: Seq): readonly TouchedFile[] {
+	const first = observationsOf([...recent, ...writes], earlier).find(({ seq }) => seq > since);
+	if (!first) return [];
+	const { before: version, image } = first;
+	return [{ path, version, ...(image && { image }), writes, left: leftIn(recent) }];
 }
 
 /** The version of a file by what it holds; null: there is none. Undefined: unknown. */

@@ -10,15 +10,15 @@ import {
 	type WorkFiles,
 } from "@reyn/journal";
 import { readImage } from "@reyn/journal/internal";
-import type { Moved } from "@reyn/timetravel";
-import { isReynError, type Seq, WalError } from "@reyn/wal";
+import { type Moved, reset } from "@reyn/timetravel";
+import { isReynError, type Seq, WalError, type WalRecord } from "@reyn/wal";
 import { z } from "zod";
 import { RuntimeError } from "../../kernel/errors.ts";
 import type { Kernel } from "../../kernel/feature.ts";
 import { mainSession } from "../../kernel/sessions.ts";
 import { IMAGES } from "../../kernel/store.ts";
 import { type FileHistory, type FilesSince, type TouchedFile, versionIn } from "./file-history.ts";
-import { isRestore, restoreLane } from "./file-writes.ts";
+import { type FileWrite, isRestore, restoreLane } from "./file-writes.ts";
 
 /** What a restore would do. */
 export interface FilesPreview extends Pick<FilesSince, "uncovered"> {
@@ -53,13 +53,31 @@ export type FilesRestored = Pick<FilesPreview, "to" | "changes" | "kept">;
 const theirs = z.object({ path: z.string(), version: z.string().nullable() });
 
 /** What stands in the reset of a move that takes files along. */
-const along = z.object({ theirs: z.array(theirs) });
+const along = z.object({
+	theirs: z.array(theirs),
+	/** Only these paths. Absent: all. */
+	only: z.array(z.string()).optional(),
+});
+
+/** The mode of a reset that leaves history as it is, and takes a file over from another moment. */
+export const ADOPT = "adopt";
 
 /** The name by which it stands there. */
 const FILES = "files";
 
+/** So many files go back beside each other. */
+const LANES = 32;
+
+/** So many are read beside each other: each may be large. */
+const READS = 8;
+
+/** So many that stay are named in an error. */
+const NAMED = 5;
+
 /** One file that goes back. `from`: what it holds now; absent: another try of a write that a crash has cut. */
 interface Row extends FileChanged {
+	/** Where that was begun. */
+	readonly lane?: string;
 	readonly isTheirs?: true;
 	readonly from?: string | null;
 	readonly to: string | null;
@@ -82,29 +100,52 @@ export class FileRestore {
 	 * What a restore of the files to a moment would do. Reads only.
 	 *
 	 * @param takes are files that somebody else has changed since to be taken too?
+	 * @param only these paths alone; absent: all
 	 * @throws RuntimeError `RUNTIME_FILES`; TimetravelError `TIMETRAVEL_OUT_OF_RANGE`, `TIMETRAVEL_PRUNED`
 	 */
-	async preview(to: Seq, takes = false): Promise<FilesPreview> {
-		this.#door();
-		const { uncovered, files } = await this.#history.since(to);
-		const { rows, kept } = await this.#rows(files, () => takes, undefined);
-		const theirs = rows.flatMap(({ path, from, isTheirs }) => (isTheirs ? [{ path, version: from ?? null }] : []));
-		return { to, changes: rows.map(({ path, change }) => ({ path, change })), kept, theirs, uncovered };
+	preview(to: Seq, takes = false, only?: readonly string[]): Promise<FilesPreview> {
+		return this.#preview(to, () => takes, only);
 	}
 
-	/** Does this move of history take files along? Of one whose record `gc` has taken away nobody knows, and none do. */
-	async goesAlong(move: Seq): Promise<boolean> {
+	/** @throws RuntimeError `RUNTIME_FILES` where a restore to a moment would leave a file as it is, but for none that is taken */
+	async assertAll(to: Seq, taken: readonly Theirs[] = [], only?: readonly string[]): Promise<void> {
+		const { kept } = await this.#preview(to, isAmong(taken), only);
+		if (kept.length === 0) return;
+		const named = kept.slice(0, NAMED).map(({ path, why }) => `${path}: ${why}`);
+		const more = kept.length > NAMED ? `; and ${kept.length - NAMED} more` : "";
+		throw refused(
+			`all files were to go back or none, and ${kept.length} cannot; nothing was written (${named.join("; ")}${more}). Put right what is said of them, take those that somebody else has changed, or let the others go back without them`,
+			{ kept },
+		);
+	}
+
+	async #preview(to: Seq, takes: (theirs: Theirs) => boolean, only?: readonly string[]): Promise<FilesPreview> {
+		this.#door();
+		const { uncovered, files } = await this.#history.since(to);
+		const { rows, kept } = await this.#rows(among(files, only), takes, undefined);
+		const theirs = rows.flatMap(({ path, from, isTheirs }) => (isTheirs ? [{ path, version: from ?? null }] : []));
+		return {
+			to,
+			changes: rows.map(({ path, change }) => ({ path, change })),
+			kept,
+			theirs,
+			uncovered: only ? [] : uncovered,
+		};
+	}
+
+	/** Which files this move of history takes along; undefined: none. Of one whose record `gc` has taken away nobody knows, and none do. */
+	async alongWith(move: Seq): Promise<{ readonly only?: readonly string[] | undefined } | undefined> {
 		const record = await this.#kernel.timeline.record(move).catch((error: unknown) => {
 			if (isReynError(error, "TIMETRAVEL_PRUNED")) return undefined;
 			throw error;
 		});
-		return alongIn(record?.data as { readonly along?: Moved["along"] } | undefined) !== undefined;
+		return alongIn(record?.data as { readonly along?: Moved["along"] } | undefined);
 	}
 
-	/** What stands in the reset of a move that does. @throws RuntimeError `RUNTIME_FILES` */
-	along(taken: readonly Theirs[] = []): NonNullable<Moved["along"]> {
+	/** What stands in the reset of a move that does. @param only as of {@link preview} @throws RuntimeError `RUNTIME_FILES` */
+	along(taken: readonly Theirs[] = [], only?: readonly string[]): NonNullable<Moved["along"]> {
 		this.#door();
-		const given = along.safeParse({ theirs: taken });
+		const given = along.safeParse({ theirs: taken, ...(only && { only }) });
 		if (!given.success) throw refused("`theirs` is not as `previewFiles` gives it: a list of path and version");
 		return { [FILES]: given.data };
 	}
@@ -123,8 +164,8 @@ export class FileRestore {
 				`the move at seq ${seq} takes files along and is not finished; open it with the files that it is about`,
 			);
 		const session = this.#kernel.sessions.at(mainSession);
-		const lane = restoreLane(seq);
-		const due = async () => this.#rows((await this.#history.since(to)).files, isAmong(taken.theirs), lane);
+		const due = async () =>
+			this.#rows(among((await this.#history.since(to)).files, taken.only), isAmong(taken.theirs), seq);
 		let { rows, kept } = await due();
 		const changes: FileChanged[] = [];
 		const failed: KeptFile[] = [];
@@ -142,53 +183,69 @@ export class FileRestore {
 			const { observe, ...ports } = this.#kernel.using(session, new AbortController().signal);
 			const heard = (event: Parameters<NonNullable<typeof observe>>[0]): void =>
 				event.type === "no_space" ? observe?.(event) : undefined;
-			await runProgram(lane, session.scope, { ...ports, observe: heard }, async (at) => {
-				for (const row of rows.filter(({ change }) => change === "removed")) await put(at, row);
-				// Where a file was in the way of another one, that can be seen now.
-				if (changes.length > 0 && kept.length > 0) ({ rows, kept } = await due());
-				for (const row of rows.filter(({ change }) => change !== "removed")) await put(at, row);
-			});
-			await session.log.append(laneClosed({ lane }), session.scope).durable;
+			// Beside each other, so that one flush is of the starts of many; in each lane one after the other, which a next try can follow.
+			const putAll = async (some: readonly Row[]): Promise<void> => {
+				const lanes = Map.groupBy(some.entries(), ([at, row]) => row.lane ?? `${restoreLane(seq)}/${at % LANES}`);
+				await settled(
+					lanes.entries().map(([lane, rows]) =>
+						runProgram(lane, session.scope, { ...ports, observe: heard }, async (at) => {
+							for (const [, row] of rows) await put(at, row);
+						}),
+					),
+				);
+			};
+			await putAll(rows.filter(({ change }) => change === "removed"));
+			// Where a file was in the way of another one, that can be seen now.
+			if (changes.length > 0 && kept.length > 0) ({ rows, kept } = await due());
+			await putAll(rows.filter(({ change }) => change !== "removed"));
+			await session.log.append(laneClosed({ lane: restoreLane(seq) }), session.scope).durable;
 		}
-		changes.sort((a, b) => (a.path < b.path ? -1 : 1));
 		const named = new Set(failed.map(({ path }) => path));
 		kept = [...kept.filter(({ path }) => !named.has(path)), ...failed];
+		for (const files of [changes, kept]) files.sort((a, b) => (a.path < b.path ? -1 : 1));
 		this.#done = { seq, restored: { to, changes, kept } };
 	}
 
 	/**
 	 * @param takes is a file that somebody else has changed since to go back too?
-	 * @param lane of a restore that may have been cut: its open writes are tried again
+	 * @param move whose restore may have been cut: its open writes are tried again
 	 */
 	async #rows(
 		touched: readonly TouchedFile[],
 		takes: (theirs: Theirs) => boolean,
-		lane: string | undefined,
+		move: Seq | undefined,
 	): Promise<{ readonly rows: readonly Row[]; readonly kept: KeptFile[] }> {
-		const rows: Row[] = [];
-		const kept: KeptFile[] = [];
-		// One after the other: each may be large.
-		for (const file of touched) {
-			const { path, version: to, image } = file;
-			const isCut = file.writes.some((write) => write.lane === lane && write.outcome === "open");
-			const { before, now, others } = await this.#history.compare(file);
-			const unknown = [before, now].find((each) => each.kind === "unknown");
-			const from = versionIn(now);
-			const row = { path, change: changeOf(from, to), to, image };
-			if (isCut) rows.push(row);
-			else if (unknown || from === undefined) kept.push({ path, why: whyUnknown(unknown) });
-			else if (from === to) {
-				// Who has changed the permissions alone is somebody else, unless the file was made anew, or those were put back.
-				const isOurs = file.writes.some(
-					(write) =>
-						write.outcome === "done" && (write.after === null || (isRestore(write) && write.before === write.after)),
-				);
-				if (isOurs && modeOf(before) !== modeOf(now)) rows.push({ ...row, from });
-			} else if (others.since !== true) rows.push({ ...row, from });
-			else if (takes({ path, version: from })) rows.push({ ...row, from, isTheirs: true });
-			else kept.push({ path, why: "somebody else has changed it since", isTheirs: true });
-		}
+		const found = await inOrder(touched, READS, (file) => this.#rowOf(file, takes, move));
+		const rows = found.filter((each) => each !== undefined && "change" in each);
+		const kept = found.filter((each) => each !== undefined && "why" in each);
 		return { rows, kept };
+	}
+
+	/** Undefined: it holds that already. */
+	async #rowOf(
+		file: TouchedFile,
+		takes: (theirs: Theirs) => boolean,
+		move: Seq | undefined,
+	): Promise<Row | KeptFile | undefined> {
+		const { path, version: to, image } = file;
+		const cut = move === undefined ? undefined : file.writes.find((write) => isCut(write, move));
+		const { before, now, others } = await this.#history.compare(file);
+		const unknown = [before, now].find((each) => each.kind === "unknown");
+		const from = versionIn(now);
+		const row = { path, change: changeOf(from, to), to, image };
+		if (cut) return { ...row, lane: cut.lane };
+		if (unknown || from === undefined) return { path, why: whyUnknown(unknown) };
+		if (from === to) {
+			// Who has changed the permissions alone is somebody else, unless the file was made anew, or those were put back.
+			const isOurs = file.writes.some(
+				(write) =>
+					write.outcome === "done" && (write.after === null || (isRestore(write) && write.before === write.after)),
+			);
+			return isOurs && modeOf(before) !== modeOf(now) ? { ...row, from } : undefined;
+		}
+		if (others.since !== true) return { ...row, from };
+		if (takes({ path, version: from })) return { ...row, from, isTheirs: true };
+		return { path, why: "somebody else has changed it since", isTheirs: true };
 	}
 
 	#write({ path, from, to, image }: Row): Step<string> {
@@ -238,6 +295,15 @@ function changeOf(from: string | null | undefined, to: string | null): FileChang
 
 const modeOf = (content: FileContent): number | undefined => (content.kind === "file" ? content.mode : undefined);
 
+const among = (files: readonly TouchedFile[], only: readonly string[] | undefined): readonly TouchedFile[] =>
+	only ? files.filter(({ path }) => only.includes(path)) : files;
+
+/** The path that a record adopts from another moment; undefined: it adopts none. */
+export function adoptedPath(record: WalRecord): string | undefined {
+	if (!reset.is(record) || record.data.mode !== ADOPT) return undefined;
+	return alongIn(record.data)?.only?.[0];
+}
+
 const isAmong =
 	(all: readonly Theirs[]) =>
 	({ path, version }: Theirs): boolean =>
@@ -246,6 +312,26 @@ const isAmong =
 const whyUnknown = (content: FileContent | undefined): string =>
 	content?.kind === "unknown" ? content.why : "what it holds is not known";
 
+/** Is it a write of the restore of this move that was begun, and has no end? */
+const isCut = ({ lane, outcome }: FileWrite, move: Seq): boolean =>
+	outcome === "open" && `${lane}/`.startsWith(`${restoreLane(move)}/`);
+
+/** What a few at a time give, in the order of the items. */
+async function inOrder<T, R>(items: readonly T[], atATime: number, work: (item: T) => Promise<R>): Promise<R[]> {
+	const found: R[] = [];
+	const left = items.entries();
+	const workers = Array.from({ length: atATime }, async () => {
+		for (const [at, item] of left) found[at] = await work(item);
+	});
+	await settled(workers);
+	return found;
+}
+
+/** Resolves when all are over. @throws the first error, then */
+async function settled(works: Iterable<Promise<void>>): Promise<void> {
+	for (const work of await Promise.allSettled(works)) if (work.status === "rejected") throw work.reason;
+}
+
 function alongIn(data: { readonly along?: Moved["along"] } | undefined): z.infer<typeof along> | undefined {
 	return along.safeParse(data?.along?.[FILES]).data;
 }
@@ -253,4 +339,5 @@ function alongIn(data: { readonly along?: Moved["along"] } | undefined): z.infer
 const changed = (path: string): RuntimeError =>
 	refused(`${path} has changed meanwhile, by somebody else: it stays as it is`);
 
-const refused = (why: string): RuntimeError => new RuntimeError("RUNTIME_FILES", why);
+const refused = (why: string, detail: { readonly kept?: readonly KeptFile[] } = {}): RuntimeError =>
+	new RuntimeError("RUNTIME_FILES", why, detail);

@@ -98,43 +98,62 @@ function ended<S extends Writes>(state: S, started: Seq | undefined, outcome: "d
 }
 
 /**
- * The writes that say what their file held when they were started, oldest first. Those of a restore do: all else is quiet then. Between the look of a tool's write (`prepare`) and its start
- * another one may have changed the file, so not all do: one that failed says so where it found what was left there, one that was done
- * unless the other one had done just that, and was not over when this one was asked for, and what this one found had been there before. One that is open says so until it turns out that what was left before it is there still;
- * where it is another try only if that was left, since what it was prepared with is from before the first.
+ * The writes that say what their file held when they were started, oldest first. Those of a restore do: all else is quiet then. Between
+ * the look of a tool's write (`prepare`) and its start another one may have changed the file, so not all do: one that failed says so
+ * where it found what was left there, one that was done unless the other one had done just that, and was over when this one began, and
+ * not when this one was asked for, and what this one found had been there before. One that is open says so until it turns out that what
+ * was left before it is there still; where it is another try only if that was left, since what it was prepared with is from before the
+ * first.
  */
 export function observations(writes: Iterable<FileWrite>): readonly FileWrite[] {
-	const left = new Map<string, readonly Version[]>();
+	const found = [...Map.groupBy(writes, ({ path }) => path).values()].flatMap((all) => observationsOf(all));
+	return found.sort((a, b) => a.seq - b.seq);
+}
+
+/**
+ * The same of one path.
+ *
+ * @param writes from its first one on, or from one on that was made
+ * @param earlier those before them, asked for only where what came later does not tell
+ */
+export function observationsOf(
+	writes: readonly FileWrite[],
+	earlier: () => readonly FileWrite[] = () => [],
+): readonly FileWrite[] {
 	const found = new Set<FileWrite>();
-	/** Of each path, those since one was done that found what was not left there, and what was. */
-	const odd = new Map<string, readonly { readonly write: FileWrite; readonly may: readonly Version[] }[]>();
-	/** Of each path, all that it has held as far as writes say. */
-	const known = new Map<string, Set<Version>>();
-	/** When all writes of each path so far were over. */
-	const over = new Map<string, Seq>();
-	for (const write of writes) {
-		const { path, before, after, outcome, again, asked = 0, ended = Number.POSITIVE_INFINITY } = write;
-		const may = left.get(path);
-		const odds = odd.get(path) ?? [];
+	let left: readonly Version[] | undefined;
+	/** Those since one was done that found what was not left there, and what was. */
+	let odd: readonly { readonly write: FileWrite; readonly may: readonly Version[] }[] = [];
+	for (const [at, write] of writes.entries()) {
+		const { before, after, outcome, again, asked = 0 } = write;
+		const may = left;
 		const isLeft = may?.includes(before) ?? true;
-		const isFound = isLeft || odds.some((one) => one.write.before === before);
-		const isNew = !known.get(path)?.has(before);
+		const isFound = isLeft || odd.some((one) => one.write.before === before);
+		const isTold = (): boolean => {
+			const last = writes.slice(0, at).findLast(isMade);
+			// That was made only later: it had been in doubt, or under way, all the while.
+			if (last && last.before === before && (last.ended ?? 0) > write.seq) return true;
+			const past = [...earlier(), ...writes.slice(0, at)];
+			return !past.some((one) => one.before === before || one.after === before) || asked > overAfter(past);
+		};
 		const isSaid = {
-			done: isFound || !may?.includes(after) || isRestore(write) || isNew || asked > (over.get(path) ?? 0),
-			open: isFound || !(again || may?.includes(after)),
-			failed: isFound && !again,
-		}[outcome];
+			done: () => isFound || !may?.includes(after) || isRestore(write) || isTold(),
+			open: () => isFound || !(again || may?.includes(after)),
+			failed: () => isFound && !again,
+		}[outcome]();
 		if (isSaid) found.add(write);
 		if (isMade(write)) {
-			for (const one of odds) if (one.may.includes(before)) found.delete(one.write);
-			odd.delete(path);
-		} else if (isSaid && may && !isLeft) odd.set(path, [...odds, { write, may }]);
-		left.set(path, leftBy(write, may));
-		over.set(path, Math.max(over.get(path) ?? 0, ended));
-		known.set(path, (known.get(path) ?? new Set()).add(before).add(after));
+			for (const one of odd) if (one.may.includes(before)) found.delete(one.write);
+			odd = [];
+		} else if (isSaid && may && !isLeft) odd = [...odd, { write, may }];
+		left = leftBy(write, may);
 	}
 	return [...found];
 }
+
+/** When all of these writes were over. */
+const overAfter = (writes: readonly FileWrite[]): Seq =>
+	writes.reduce((latest, { ended = Number.POSITIVE_INFINITY }) => Math.max(latest, ended), 0);
 
 /** The names of the images that say what each file held as of these moments. */
 export function imagesAt(writes: Iterable<FileWrite>, moments: readonly Seq[]): readonly string[] {
@@ -221,7 +240,7 @@ const leftBy = (write: FileWrite, may: readonly Version[] = [write.before]): rea
 	isMade(write) ? [write.after] : [...new Set([...may, write.after])];
 
 /** Is it known to have changed the file? One that leaves it as it is may have looked before another one was made. */
-const isMade = ({ outcome, before, after }: FileWrite): boolean => outcome === "done" && before !== after;
+export const isMade = ({ outcome, before, after }: FileWrite): boolean => outcome === "done" && before !== after;
 
 /** The writes of one path that were done, or may have been: of one that is open, what the file held next tells it. */
 export function doneIn(

@@ -28,6 +28,8 @@ export interface PlanOptions {
 	readonly onLimit?: OnLimit | undefined;
 }
 
+const ofPerson = [planAborted, planStepsReset, planAmended, planPaused, planResumed];
+
 /** What a person has done to a plan is taken back in that plan alone. */
 const byPerson = ({ data, scope }: WalRecord) =>
 	(data as { by?: unknown }).by === "person" ? { takenBackBy: { scope } } : undefined;
@@ -42,8 +44,7 @@ export const planFeature = ({
 	records: { code: planRecords },
 	projections: [planRuns],
 	begins: [planStarted, planStepsReset, planAmended, planResumed],
-	// A pause is taken back by going on, and that by a pause.
-	undo: { [planAborted.kind]: byPerson, [planStepsReset.kind]: byPerson, [planAmended.kind]: byPerson },
+	undo: Object.fromEntries(ofPerson.map(({ kind }) => [kind, byPerson])),
 	blobs: kept,
 	needs: [asker, backgroundMessages],
 	pieces: plansIn,

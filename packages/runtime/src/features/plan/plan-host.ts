@@ -35,9 +35,11 @@ import {
 	writeDecomposition,
 } from "@reyn/plan";
 import { amend, attemptLane, costOf, isSettled, keptOf, shownTo, stepOf, tokensOf } from "@reyn/plan/internal";
-import { type BlobStore, canonicalJson, isReynError, type Scope } from "@reyn/wal";
+import type { View } from "@reyn/snapshot";
+import { type BlobStore, canonicalJson, isReynError, type Scope, type Seq } from "@reyn/wal";
 import { brief } from "../../kernel/audit.ts";
 import { atOnce, type End, type Keep, sayEnd, shownWhenOver, type Went } from "../../kernel/background.ts";
+import { RuntimeError } from "../../kernel/errors.ts";
 import type { FeatureHost, Frame, Kernel, Piece } from "../../kernel/feature.ts";
 import { asker, type BackgroundMessages, backgroundMessages, type From } from "../../kernel/services.ts";
 import type { Session, SessionScope } from "../../kernel/session.ts";
@@ -49,7 +51,7 @@ import { type ProposalOptions, refusalBy, startQuestion } from "./proposal.ts";
 import { chainOf } from "./tell.ts";
 
 /** A step of a plan, and how far it has come. */
-export type StepOfPlan = Pick<PlanStep, "id" | "description" | "model" | "max_tokens"> &
+export type StepOfPlan = Pick<PlanStep, "id" | "description" | "tools" | "model" | "max_tokens"> &
 	StepRun & {
 		/** The ids of the steps whose results it needs. */
 		readonly needs: readonly string[];
@@ -108,6 +110,8 @@ export class PlanHost implements FeatureHost {
 	readonly #own = new Set<string>();
 	/** The plans that somebody waits for, as they are before a move. */
 	#awaited: readonly Awaited[] = [];
+	/** The plans that run, as they are before a move. Undefined: this process makes none. */
+	#ran: ReadonlySet<string> | undefined;
 
 	constructor(
 		kernel: Kernel,
@@ -132,6 +136,7 @@ export class PlanHost implements FeatureHost {
 	}
 
 	async quiet(): Promise<void> {
+		this.#ran = new Set(this.#running());
 		this.#awaited = [...this.#kernel.sessions].flatMap(({ scope, view }) =>
 			inFlight(view.get(planRuns)).flatMap(([plan, { chain }]) =>
 				chain === undefined ? [] : [{ scope, plan, chain }],
@@ -139,8 +144,10 @@ export class PlanHost implements FeatureHost {
 		);
 	}
 
-	/** Who waits for a plan that is not there any more hears that at once. */
+	/** Who waits for a plan that is not there any more hears that at once. One that runs since the move a person has set going. */
 	async moved(): Promise<void> {
+		if (this.#ran) for (const plan of this.#running()) if (!this.#ran.has(plan)) this.#own.add(plan);
+		this.#ran = undefined;
 		for (const { scope, plan, chain } of this.#awaited) {
 			const session = this.#kernel.sessions.find(scope);
 			if (session && runOf(session, plan)) continue;
@@ -148,6 +155,12 @@ export class PlanHost implements FeatureHost {
 			this.#emit({ type: "plan_end", scope, plan, chain, outcome: "rewound", failed: [], reason });
 		}
 		this.#awaited = [];
+	}
+
+	#running(): readonly string[] {
+		return [...this.#kernel.sessions].flatMap(({ view }) =>
+			inFlight(view.get(planRuns)).flatMap(([plan, { status }]) => (status === "running" ? [plan] : [])),
+		);
 	}
 
 	/** The classes of models that a step may name. */
@@ -269,11 +282,11 @@ export class PlanHost implements FeatureHost {
 		}
 		const { tools } = this.#kernel.agent(session.scope);
 		return decomposition.steps.map((step) => {
-			const { id, description, depends_on: needs, model, max_tokens } = step;
+			const { id, description, tools: uses, depends_on: needs, model, max_tokens } = step;
 			const now = stepOf(run, id);
 			const text = texts.get(id);
 			return {
-				...{ id, description, needs, again: withDependents(decomposition, id) },
+				...{ id, description, tools: uses, needs, again: withDependents(decomposition, id) },
 				...(model !== undefined && { model }),
 				...(max_tokens !== undefined && { max_tokens }),
 				...now,
@@ -290,6 +303,19 @@ export class PlanHost implements FeatureHost {
 		const steps = await this.#stepsOf(run.decomposition, plan);
 		withDependents(steps, step);
 		return textOf(stepOf(run, step), this.#kernel.blobs(RESULTS));
+	}
+
+	/** What a step had found at a moment. @throws RuntimeError `RUNTIME_ADOPT`; PlanError `PLAN_UNKNOWN`; JournalError `RESULT_LOST` */
+	async resultAt(from: Seq, view: View, plan: string, step: string): Promise<string> {
+		const { steps } = planIn(view.get(planRuns), plan) ?? findKept(view.get(planRuns), plan);
+		const run = Object.hasOwn(steps, step) ? steps[step] : undefined;
+		if (run?.status === "completed") return textOf(run, this.#kernel.blobs(RESULTS));
+		const done = Object.keys(steps).filter((id) => steps[id]?.status === "completed");
+		throw new RuntimeError(
+			"RUNTIME_ADOPT",
+			`step ${step} of plan ${plan} had found nothing at #${from}; of that plan those had: ${done.join(", ") || "none"}`,
+			{ from, plan, step },
+		);
 	}
 
 	/** What a step gives to those that depend on it. Undefined: it is not over, or that is lost. */

@@ -24,13 +24,8 @@ import { type ChildCall, skillTool } from "./skill-tool.ts";
 export interface ChildrenOptions {
 	readonly skills: readonly Skill[];
 	readonly childPurity: ChildPurity;
-	/** Goes on with a run to its end. @returns its output, or why it was given up by the policy for steps in doubt */
-	run(
-		session: Session,
-		id: string,
-		scope: Scope,
-		signal: AbortSignal,
-	): Promise<{ readonly output: unknown } | { readonly discarded: string }>;
+	/** Goes on with a run to its end. @returns its output. @throws JournalError `STEP_DISCARDED` by the policy for steps in doubt, and what a phase throws */
+	run(session: Session, id: string, scope: Scope, signal: AbortSignal): Promise<unknown>;
 }
 
 export class Children {
@@ -78,16 +73,17 @@ export class Children {
 		const { lane, signal } = call;
 		const begin = () => this.#begin(session, skill, model, input, call);
 		const id = await space.keep(`skill ${skill.name}`, "said", begin, signal);
-		const went = await this.#options.run(session, id, childScope(session, lane), signal).catch((error: unknown) => {
+		try {
+			return runText(await this.#options.run(session, id, childScope(session, lane), signal));
+		} catch (error) {
 			// It was cut, or waits for somebody, and goes on with its call.
 			const isLeft = signal.aborted || (isBeneath(error) && !isReynError(error, "STEP_DISCARDED"));
 			if (isLeft) throw error;
-			return { discarded: reasonOf(error).message };
-		});
-		if ("output" in went) return runText(went.output);
-		const run = (): SkillRun => entryAt(session.view.get(skillRuns), id) as SkillRun;
-		await space.keep(`skill run ${id}`, "end", () => end(session, id, run(), went.discarded), signal);
-		return answerOf(run()) as ToolAnswer;
+			const run = (): SkillRun => entryAt(session.view.get(skillRuns), id) as SkillRun;
+			const { message } = reasonOf(error);
+			await space.keep(`skill run ${id}`, "end", () => end(session, id, run(), message), signal);
+			return answerOf(run()) as ToolAnswer;
+		}
 	}
 
 	/** The child to go on with: the open one of the call, or another. @throws SkillError `SKILL_INVALID_INPUT` */

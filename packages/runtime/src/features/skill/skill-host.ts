@@ -1,10 +1,9 @@
 /** Hosts skill runs: starts, resumes and discards them. */
-import { journal, spillText, type Tool } from "@reyn/journal";
+import { spillText, type Tool } from "@reyn/journal";
 import {
-	analyze,
 	type ChildPurity,
-	decide,
 	findRun,
+	policyFor,
 	runLane,
 	runSkill,
 	type Skill,
@@ -115,17 +114,15 @@ export class SkillHost implements FeatureHost {
 		try {
 			return await this.#run(session, run, signal, keep);
 		} catch (error) {
-			if (!isReynError(error, "STEP_DISCARDED")) throw error;
+			if (!isOver(error)) throw error;
 			return this.#giveUp(session, run, stopReason(signal, error), keep);
 		}
 	}
 
 	async #run(session: Session, id: string, signal: AbortSignal, keep: Keep): Promise<Went> {
-		const { skill, current, decision, ports } = this.#ready(session, id, signal, keep);
-		if (decision.kind === "discard") return this.#giveUp(session, id, decision.reason, keep);
+		const { skill, current, ports } = this.#ready(session, id, signal, keep);
 		await runSkill(id, skill, runScope(session, id), {
 			...ports,
-			whenInDoubt: () => decision.whenInDoubt,
 			deliver: async (output) => {
 				const text = runText(output);
 				const spill = () => spillText(text, ports.results);
@@ -140,31 +137,27 @@ export class SkillHost implements FeatureHost {
 	/** Runs a child to its end: its call gives the output to the model that has asked for it, and nothing is said. */
 	async #runChild(session: Session, id: string, scope: Scope, signal: AbortSignal) {
 		const keep: Keep = (write) => this.#kernel.space.keep(`skill run ${id}`, "end", write, signal);
-		const { skill, decision, ports } = this.#ready(session, id, signal, keep);
-		if (decision.kind === "discard") return { discarded: decision.reason };
-		const output = await runSkill(id, skill, scope, {
-			...ports,
-			whenInDoubt: () => decision.whenInDoubt,
-			deliver: async () => {},
-		});
-		return { output };
+		const { skill, ports } = this.#ready(session, id, signal, keep);
+		return runSkill(id, skill, scope, { ...ports, deliver: async () => {} });
 	}
 
 	/** What it takes to go on with a run from where it stands. */
 	#ready(session: Session, id: string, signal: AbortSignal, keep: Keep) {
 		const current = (): SkillRun => runOf(session, id) as SkillRun;
 		const skill = this.#find(current().skill);
+		const agent = this.#kernel.agentFor(session.scope, fromOf(id), current().model);
+		const whenInDoubt = policyFor(skill.name, this.#options.resume);
 		const ports = {
 			...this.#kernel.using(session, signal),
-			model: this.#kernel.agentFor(session.scope, fromOf(id), current().model).model,
+			model: agent.model,
+			tools: agent.tools,
 			run: current,
-			journal: () => session.view.get(journal),
+			whenInDoubt: () => whenInDoubt,
 			onBoundary: async (kind: "phase", title: string, at: Scope) => {
 				await keep(() => session.checkpoint(kind, title, at));
 			},
 		};
-		const decision = decide(analyze(id, current(), skill.start, session.view.get(journal)), this.#options.resume);
-		return { skill, current, decision, ports };
+		return { skill, current, ports };
 	}
 
 	/** Records that a run is given up, and the notice to deliver; no notice if its output was delivered already. */
@@ -202,6 +195,9 @@ const endOf = (session: Session, run: string): End => ({
 	lane: runLane(run),
 	ended: () => runOf(session, run)?.ended,
 });
+
+/** Was the run ended by itself, or by the policy for steps in doubt? */
+const isOver = (error: unknown): boolean => isReynError(error, "STEP_DISCARDED") || isReynError(error, "SKILL_ABORTED");
 
 const fromOf = (run: string): From => ({ kind: SKILL, id: run });
 

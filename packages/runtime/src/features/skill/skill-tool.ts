@@ -1,7 +1,7 @@
 /** A skill as a tool of plan steps: it runs as a child of the call, and its output is the answer. */
 import type { Tool, ToolAnswer } from "@reyn/journal";
 import { startOf } from "@reyn/journal/internal";
-import type { Skill } from "@reyn/skill-resume";
+import { jsonSchemaOf, type Skill } from "@reyn/skill-resume";
 import type { Seq } from "@reyn/wal";
 
 /** A call of a skill: where it is recorded, and what names it for ever. */
@@ -52,18 +52,7 @@ export function skillTool(skill: Skill, { run, answer }: ChildPorts): Tool | und
 
 /** Its input as JSON Schema, where its schema can say so; else the refusal of an input says what is wrong with it. */
 function parametersOf({ input }: Skill): Tool["parameters"] {
-	const { jsonSchema } = input["~standard"] as { readonly jsonSchema?: JsonSchemaSource };
-	try {
-		const { $schema: _, ...schema } = jsonSchema?.input({ target: "draft-2020-12" }) ?? {};
-		// Providers take objects alone.
-		if (schema.type === "object") return schema;
-	} catch {
-		// It has parts that JSON Schema has no words for.
-	}
-	return { type: "object" };
-}
-
-/** As Standard JSON Schema has it. */
-interface JsonSchemaSource {
-	input(options: { readonly target: "draft-2020-12" }): Record<string, unknown>;
+	const schema = jsonSchemaOf(input);
+	// Providers take objects alone.
+	return schema?.type === "object" ? schema : { type: "object" };
 }
