@@ -20,12 +20,14 @@ export interface History {
 	readonly writes: number;
 }
 
-/** Writes so many records, one in a hundred of them a rewind, and the snapshots that are due. */
-export async function writeHistory({ wal, timeline }: Runtime, records: number): Promise<History> {
+/** Writes so many records, one in a hundred of them a rewind, and the snapshots that are due, as a process does that has looked at files. */
+export async function writeHistory({ wal, timeline, files }: Runtime, records: number): Promise<History> {
+	await files.since(wal.tip);
+	let log = timeline.handle();
 	const turns = Math.ceil(records / (TURN_RECORDS + RESET_RECORDS / TURNS_A_RESET));
 	let [view, writes, resets] = [await timeline.at(wal.tip, mainSession), 0, 0];
 	const add = (draft: Draft): Seq => {
-		const { record } = wal.append(draft, mainSession);
+		const { record } = log.append(draft, mainSession);
 		view = view.apply(record);
 		return record.seq;
 	};
@@ -57,6 +59,7 @@ export async function writeHistory({ wal, timeline }: Runtime, records: number):
 		if (i % TURNS_A_RESET !== TURNS_A_RESET - 1) continue;
 		const { seq } = await timeline.checkout(ends.at(-1 - LEFT) as Seq, { actor: "user", scope: {} });
 		view = await timeline.at(seq, mainSession);
+		log = timeline.handle();
 		resets++;
 	}
 	return { records: wal.tip, resets, writes };

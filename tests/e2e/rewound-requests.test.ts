@@ -125,6 +125,13 @@ test.each([false, true])(
 		expect(refused > 0).toBe(isCut);
 		const unlike = [...new Map(asked.map((request) => [JSON.stringify(request.messages), request])).values()];
 		expect(unlike.some(({ messages }) => messages.some(({ role }) => role === "tool"))).toBe(true);
+		// The adapter would make up what is missing.
+		for (const { messages } of unlike)
+			for (const [at, message] of messages.entries()) {
+				const ids = message.role === "assistant" ? message.toolCalls.map(({ id }) => id) : [];
+				const results = messages.slice(at + 1).slice(0, ids.length);
+				expect(results.map((each) => (each.role === "tool" ? each.callId : each.role))).toEqual(ids);
+			}
 		for (const { name, speaker, model: make } of spoken) {
 			await using wire = await openWire(speaker, () => ({ text: "Yes." }));
 			const model = make(wire);

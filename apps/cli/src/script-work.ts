@@ -32,7 +32,7 @@ export function workOnScript(
 		const raw = await readTyped(verb, typed);
 		const given = givenFor(verb, raw);
 		// What is refused is refused before a state is opened for work, or made.
-		if (verb.check) await reading(globals, async (runtime) => verb.check?.(runtime, given), verb.at);
+		if (verb.check) await reading(globals, async (runtime) => verb.check?.(runtime, given, reyn), verb.at);
 		else await assertScript(given as unknown as NewScript);
 		// A script verb gives the promise of the end as well, which stays in the process that runs it.
 		const begin = async (runtime: Runtime) => (await verb.begin(runtime, given)) as StartedScript;

@@ -1,5 +1,5 @@
 /** A state that came from elsewhere is looked at, and nothing in it goes on before a person has said that it may. */
-import { statSync } from "node:fs";
+import { readdirSync, statSync } from "node:fs";
 import { homedir, userInfo } from "node:os";
 import { basename, dirname, isAbsolute, join } from "node:path";
 import { oneLine } from "@reyn/operator/text";
@@ -91,11 +91,20 @@ function tooLarge(error: Error): never {
 /** A log is this large at most before anything is in it: space is taken ahead. In bytes. */
 const MOST_BLANK = 64 * 1024 * 1024;
 
+/** What the first start of a process writes before its state is known, beside the log and in its place, and no more: neither starts any work. */
+const FIRST = /^(?:state|events|own|\.gitignore|[0-9a-f]{16}\.tmp)$/;
+const FIRST_OF_LOG = /^wal\.(?:lock|jsonl|head|jsonl\.new\.tmp)$/;
+
+/** Of a log without a record a state could be stored that somebody has made up. */
+const hasLogAlone = (state: string): boolean =>
+	readdirSync(state).every((name) => FIRST.test(name)) &&
+	readdirSync(layoutOf(state).wal).every((name) => FIRST_OF_LOG.test(name));
+
 /** What it is like, where nothing was ever done in it. */
 async function seenBlank(state: string, look: () => Promise<Found>): Promise<string | undefined> {
 	const { size = 0 } = statSync(join(layoutOf(state).wal, "wal.jsonl"), { throwIfNoEntry: false }) ?? {};
 	if (size > MOST_BLANK) return undefined;
-	const isBlank = async (): Promise<boolean> => (await look())?.isBlank ?? false;
+	const isBlank = async (): Promise<boolean> => hasLogAlone(state) && ((await look())?.isBlank ?? false);
 	if (!(await isBlank())) return undefined;
 	const seen = await stateFingerprint(state);
 	return (await isBlank()) ? seen : undefined;

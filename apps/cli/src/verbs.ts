@@ -252,7 +252,7 @@ async function workOn(
 		return workOnScript(verb, typed, globals, format);
 	// `--trust` holds from then on, whether anything is in flight or not.
 	if (globals.trust) await assertReady(globals);
-	await reading(globals, async (runtime) => verb.check?.(runtime, given), verb.at);
+	await reading(globals, async (runtime) => verb.check?.(runtime, given, reyn), verb.at);
 	if (verb.isAtOnce)
 		return unlessHeld(verb, raw, globals, format, async () => {
 			await using runtime = await openForWork(globals);

@@ -66,12 +66,17 @@ const words = { made: "made again", changed: "changed back", removed: "removed" 
 
 export function filesAlongLines(files: z.infer<typeof filesPreview> | undefined): readonly string[] {
 	if (!files) return ["files in your workspace are not touched"];
-	const { changes, kept, uncovered } = files;
+	const { changes, kept, theirs, uncovered } = files;
 	return [
 		changes.length === 0
 			? "no file goes back"
 			: `${counted(changes.length)} back to what ${heldAt(changes, files.to)}:`,
-		...shortened(changes.map(({ path, change }) => `  ${signs[change]} ${oneLine(path, 200)}  ${words[change]}`)),
+		...shortened(
+			changes.map(({ path, change }) => {
+				const whose = theirs.some((each) => each.path === path) ? ", though somebody else has changed it since" : "";
+				return `  ${signs[change]} ${oneLine(path, 200)}  ${words[change]}${whose}`;
+			}),
+		),
 		...keptLines(kept),
 		...(kept.some(({ isTheirs }) => isTheirs)
 			? ["--theirs takes what somebody else has changed, too; undo brings theirs back"]
@@ -86,13 +91,14 @@ export function filesAlongLines(files: z.infer<typeof filesPreview> | undefined)
 const counted = (count: number): string => (count === 1 ? "1 file goes" : `${count} files go`);
 const heldAt = ({ length }: readonly unknown[], to: Seq): string => `${length === 1 ? "it" : "they"} held at #${to}`;
 
-export function filesDoneLines(files: FilesRestored | undefined): readonly string[] {
+/** @param back the verb that brings them forward again */
+export function filesDoneLines(files: FilesRestored | undefined, back: "undo" | "redo" = "undo"): readonly string[] {
 	if (!files) return [];
 	const { changes, kept, to } = files;
 	if (changes.length === 0) return ["no file was changed", ...keptLines(kept)];
-	const back = changes.length === 1 ? "1 file holds" : `${changes.length} files hold`;
+	const holding = changes.length === 1 ? "1 file holds" : `${changes.length} files hold`;
 	return [
-		`${back} what ${heldAt(changes, to)}; undo brings ${changes.length === 1 ? "it" : "them"} forward`,
+		`${holding} what ${heldAt(changes, to)}; ${back} brings ${changes.length === 1 ? "it" : "them"} forward`,
 		...keptLines(kept),
 	];
 }

@@ -121,7 +121,7 @@ export interface WorkVerb<P extends Params = Params, B extends object = object> 
 	/** Says what would begin, and begins nothing; the `tip` that it was seen at binds what is begun, as the param of that name. Absent: that is known by its name. */
 	readonly preview?: ReadVerb;
 	/** Refuses what cannot be begun, before anything is opened for work. Absent: that needs no look at a state, and there may be none. */
-	check?(runtime: Runtime, given: Given<P>): Promise<void>;
+	check?(runtime: Runtime, given: Given<P>, say: Say): Promise<void>;
 	/** What it gives beyond `begun`, such as the promise of an end, stays in this process. */
 	begin(runtime: Runtime, given: Given<P>): Promise<B>;
 	lines(begun: B, say: Say): readonly string[];

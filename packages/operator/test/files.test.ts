@@ -346,6 +346,9 @@ describe("adopt", () => {
 		]);
 		const log = await carryOut(verbOf("log") as ReadVerb, {}, desk);
 		expect(log.lines.join("\n")).toContain(`◆ #${seq}  adoption of a.ts as of #${left} by ada  [main]`);
+		await expect(adopt({ ref: String(left), file: "c.ts" })).rejects.toThrow(
+			"no tool has changed c.ts, so what it held is not known; tools have changed a.ts, b.ts",
+		);
 		await put("a.ts", "theirs\n");
 		await expect(adopt({ ref: "0", file: "a.ts" })).rejects.toMatchObject({
 			code: "OPERATOR_CONFLICT",

@@ -113,6 +113,7 @@ test("a step that its process has left in a child is interrupted with it, and go
 			{ id: "b", status: "pending" },
 		],
 	});
+	expect((await shown("plan show", { id: plan() }))[2]).toMatch(/ {2}skill count {2}open {2}10 tokens$/);
 	runtime.resume();
 	await runtime.idle();
 	const lines = await shown("plan show", { id: plan() });

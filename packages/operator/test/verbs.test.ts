@@ -145,7 +145,7 @@ describe("a run of a script", () => {
 		const verb = verbOf("script resume");
 		if (verb.access !== "work") throw new Error();
 		const other = givenFor(verb, { run, script: { name: "other.ts", source } });
-		await expect(verb.check?.(house.runtime, other)).rejects.toMatchObject({ code: "RUNTIME_SCRIPT_OTHER" });
+		await expect(verb.check?.(house.runtime, other, say)).rejects.toMatchObject({ code: "RUNTIME_SCRIPT_OTHER" });
 		expect(verb.lines({ run: "r1" }, say)).toEqual(["script run r1 goes on"]);
 	});
 });
@@ -226,10 +226,10 @@ test("a compaction says what is in its way, and can be taken back by its name", 
 	await using own = await openHouse();
 	const given = givenFor(verb, {});
 	const begun = (await verb.begin(own.runtime, given)) as { turn: number };
-	await expect(verb.check?.(own.runtime, given)).rejects.toMatchObject({ code: "RUNTIME_COMPACTION" });
+	await expect(verb.check?.(own.runtime, given, say)).rejects.toMatchObject({ code: "RUNTIME_COMPACTION" });
 	await own.runtime.idle();
 	expect(verb.lines(begun, say)).toEqual([`what was said is told in short in #${begun.turn}`]);
-	await expect(verb.check?.(own.runtime, given)).rejects.toMatchObject({ code: "RUNTIME_COMPACTION" });
+	await expect(verb.check?.(own.runtime, given, say)).rejects.toMatchObject({ code: "RUNTIME_COMPACTION" });
 	const { lines } = await own.do("undo");
 	expect(lines[0]).toMatch(
 		new RegExp(
@@ -253,7 +253,7 @@ test.each([
 test("a resume of nothing says what is paused", async () => {
 	const verb = verbOf("resume");
 	if (verb.access !== "work") throw new Error();
-	await expect(verb.check?.(house.runtime, {})).rejects.toMatchObject({ code: "OPERATOR_NOT_FOUND" });
+	await expect(verb.check?.(house.runtime, {}, say)).rejects.toMatchObject({ code: "OPERATOR_NOT_FOUND" });
 	expect(verb.lines({ goesOn: false }, say)).toEqual(["nothing is unfinished"]);
 });
 
@@ -275,7 +275,7 @@ test("whoever goes back into a skill run that is over is told how to go on with 
 	const { lines, document } = await own.do("checkout", { ref: String(phase?.seq) });
 	expect(lines).toContain(`skill ${run} is unfinished there and waits; go on with: skill resume ${run}`);
 	expect(document).toMatchObject({ paused: [{ kind: "skill", id: run }] });
-	await expect(goesOn.check?.(own.runtime, {})).rejects.toThrow(
+	await expect(goesOn.check?.(own.runtime, {}, say)).rejects.toThrow(
 		`nothing is in flight but what is paused; go on with: skill resume ${run}`,
 	);
 });

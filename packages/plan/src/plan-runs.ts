@@ -80,7 +80,7 @@ const planRun = z.object({
 	status: z.enum(["running", "paused", "completed", "aborted"]),
 	/** Why it is paused, or was given up; absent: it is not, or nobody has said why. */
 	why: z.string().optional(),
-	/** A person has paused it, or has given it up; absent: it is not, or that came about by itself. */
+	/** A person has paused it; absent: it is not, or that came about by itself. */
 	by: z.literal("person").optional(),
 	/** By step id; a step that never started is absent. */
 	steps: z.record(z.string(), stepRun),
@@ -171,10 +171,9 @@ export const planRuns = defineProjection({
 		),
 		on(planResumed, (state, { plan }) => withPlan(state, plan, running)),
 		on(planCompleted, (state, { plan }) => withPlan(state, plan, (run) => ({ ...running(run), status: "completed" }))),
-		on(planAborted, (state, { plan, reason, by, tell }, { seq }) =>
+		on(planAborted, (state, { plan, reason, tell }, { seq }) =>
 			withPlan(state, plan, (run) => ({
 				...{ ...running(run), status: "aborted", why: reason },
-				...(by && { by }),
 				ended: { seq, reason, ...(tell === undefined ? {} : { tell }) },
 			})),
 		),

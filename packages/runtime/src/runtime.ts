@@ -933,7 +933,12 @@ export class Runtime implements AsyncDisposable {
 			const files = await this.#restore.alongWith(of);
 			return files && this.#along(async () => of - 1, { theirs, allOrNothing }, files.only);
 		};
-		return this.#withFiles(await this.#kernel.move(() => this.timeline[verb]({ ...confirmed, actor, along })));
+		let from = 0;
+		const result = await this.#kernel.move(() => {
+			from = this.wal.tip + 1;
+			return this.timeline[verb]({ ...confirmed, actor, along });
+		});
+		return this.#withFiles(result, from);
 	}
 
 	/** What stands in the reset of a move to a seq that takes files along. @throws RuntimeError `RUNTIME_FILES` */
@@ -956,9 +961,10 @@ export class Runtime implements AsyncDisposable {
 			);
 	}
 
-	#withFiles<T extends { readonly seq: Seq }>(result: T): T & WithFiles {
-		const { done } = this.#restore;
-		return done?.seq === result.seq ? { ...result, files: done.restored } : result;
+	/** @param from the first seq that it may have written a reset at */
+	#withFiles<T extends { readonly seq: Seq }>(result: T, from = result.seq): T & WithFiles {
+		const files = this.#restore.doneFrom(from);
+		return files ? { ...result, files } : result;
 	}
 
 	/**

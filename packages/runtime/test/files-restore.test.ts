@@ -81,14 +81,67 @@ test("of several moves are as before the oldest of them, taken back in one go, a
 	const after = await tree();
 	const { past } = await runtime.timeline.moves();
 	expect(past.length).toBeGreaterThan(3);
-	const { all } = await runtime.undo("me", { of: past.at(-1)?.seq ?? 0, to: past[0]?.seq ?? 0 });
+	const { all, files } = await runtime.undo("me", { of: past.at(-1)?.seq ?? 0, to: past[0]?.seq ?? 0 });
 	expect([all?.length, await tree()]).toEqual([past.length, now]);
+	// What is told of files is of all these moves, not of the last one alone.
+	expect(files?.changes.map(({ path }) => path)).toEqual(["a.txt", "b.txt", "src/new.txt"]);
 	const { future } = await runtime.timeline.moves();
 	expect(future).toHaveLength(past.length);
-	await runtime.redo("me", { to: future[0]?.seq ?? 0 });
+	const again = await runtime.redo("me", { to: future[0]?.seq ?? 0 });
 	expect(await tree()).toEqual(after);
+	expect(again.files?.changes.map(({ path }) => path)).toEqual(["a.txt", "b.txt", "src/new.txt"]);
 	await runtime.close();
 });
+
+filesTest("it copies a state between two writes")(
+	"of several moves: wherever the process died while they were taken back, the rest can be, and all of it made again",
+	async () => {
+		const files = createWorkFiles(project.cwd);
+		const left: { readonly state: string; readonly cwd: string }[] = [];
+		let isWatched = false;
+		const died = async (): Promise<void> => {
+			const name = join(project.root, `died-${left.length}`);
+			if (!isWatched) return;
+			await cp(project.state, `${name}-state`, { recursive: true });
+			await cp(project.cwd, `${name}-files`, { recursive: true });
+			left.push({ state: `${name}-state`, cwd: `${name}-files` });
+		};
+		const watched: WorkFiles = {
+			...files,
+			async put(...args) {
+				await died();
+				await files.put(...args);
+				await died();
+			},
+		};
+		const { runtime } = await openIt({ files: watched });
+		await turn(runtime, edit("one", "two"));
+		const target = runtime.wal.tip;
+		await turn(runtime, edit("two", "three"));
+		const before = await tree();
+		await runtime.checkout(target, "me", {}, { files: true });
+		await runtime.timeline.label(target, "here");
+		await runtime.adoptFile("a.txt", 0, "me");
+		const after = await tree();
+		const { past } = await runtime.timeline.moves();
+		isWatched = true;
+		await runtime.undo("me", { to: past[0]?.seq ?? 0 });
+		isWatched = false;
+		await runtime.close();
+		expect(left).toHaveLength(4);
+		for (const { state, cwd } of left) {
+			const next = await openIt({ files: createWorkFiles(cwd) }, state);
+			const [oldest] = (await next.runtime.timeline.moves()).past;
+			if (oldest) await next.runtime.undo("me", { to: oldest.seq });
+			expect(await tree(cwd), state).toEqual(before);
+			const { future } = await next.runtime.timeline.moves();
+			expect(future).toHaveLength(past.length);
+			await next.runtime.redo("me", { to: future[0]?.seq ?? 0 });
+			expect(await tree(cwd), state).toEqual(after);
+			await next.runtime.close();
+		}
+	},
+);
 
 test("come back with a rewind, go forward with its undo, and back again with redo", async () => {
 	const { runtime } = await openIt();
@@ -295,6 +348,27 @@ test("go along with a checkout of a branch that was left, and are refused with a
 	const { runtime: blind } = await open(project, { model: scripted(() => "done") });
 	await expect(blind.previewRewind(0, "both", {}, true)).rejects.toThrow("no files were given to this runtime");
 	await blind.close();
+});
+
+test("go back to a moment that there is, by the plan that was seen; else nothing is written", async () => {
+	const { runtime } = await openIt();
+	const { target, now } = await worked(runtime);
+	const { tip } = runtime.wal;
+	for (const seq of [tip + 1, -1, 1.5]) {
+		const refusal = { code: "TIMETRAVEL_OUT_OF_RANGE" };
+		await expect(runtime.previewFiles(seq)).rejects.toMatchObject(refusal);
+		await expect(runtime.checkout(seq, "me", {}, { files: true })).rejects.toMatchObject(refusal);
+	}
+	const preview = await runtime.previewRewind(target, "both", {}, true);
+	for (const changed of [{ target: target - 1 }, { mode: "code_only" as const }])
+		await expect(runtime.applyRewind({ ...preview, ...changed }, "me")).rejects.toMatchObject({
+			code: expect.stringMatching(/^REWIND_(STALE|NOT_PREVIEWED)$/),
+		});
+	expect([runtime.wal.tip, await tree()]).toEqual([tip, now]);
+	await turn(runtime, write("more.txt", "more\n"));
+	await expect(runtime.applyRewind(preview, "me")).rejects.toMatchObject({ code: "REWIND_STALE" });
+	expect(await tree()).toEqual({ ...now, "more.txt": "644 more\n" });
+	await runtime.close();
 });
 
 /** Damages what was kept of a file. */

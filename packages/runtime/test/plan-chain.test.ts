@@ -2,6 +2,7 @@
 import { PLAN_TOOL } from "@reyn/plan";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { RuntimeEvent, RuntimeOptions } from "../src/index.ts";
+import { cutAfter, kindsIn, linesOf, removeState } from "./cut.ts";
 import { gate, lastOf, makeProject, open, type Project, scripted, until } from "./project.ts";
 
 let project: Project;
@@ -105,6 +106,29 @@ describe("that it was rewound away is told at once", () => {
 		await runtime.close();
 		expect(endsIn(events).filter(({ outcome }) => outcome === "rewound")).toHaveLength(1);
 	});
+});
+
+test("that it was rewound away is told by the next start where the process dies before it has finished the rewind", async () => {
+	const { runtime, plan, model } = await awaited(held);
+	await until(() => model.asked.length === 3);
+	await runtime.checkout(Number(plan.slice(1)) - 1, "test");
+	await runtime.close();
+	const told: number[] = [];
+	const { length } = await kindsIn(project);
+	for (let seq = length - 2; seq <= length; seq++) {
+		const state = await cutAfter(project, seq);
+		const isMoved = (await linesOf(state)).some((line) => line.includes('"kind":"reset"'));
+		const isSettled = (await linesOf(state)).some((line) => line.includes('"kind":"reset_settled"'));
+		const next = await open({ ...project, state }, { model, tools: [] });
+		const ends = endsIn(next.events);
+		expect(ends).toEqual(
+			isMoved && !isSettled ? [expect.objectContaining({ plan, chain, outcome: "rewound", scope: peer })] : [],
+		);
+		told.push(ends.length);
+		await next.runtime.close();
+		await removeState(state);
+	}
+	expect(told).toContain(1);
 });
 
 test("a prompt that was cut goes on for who has asked it, and is another one for who has not", async () => {

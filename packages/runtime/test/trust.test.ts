@@ -40,7 +40,7 @@ afterEach(() => rmSync(home, { recursive: true, force: true }));
 /** A state with something in it, as `claimState` and then work leave it. */
 async function ownState(): Promise<void> {
 	await claimState(state, secrets);
-	mkdirSync(join(state, "state"), { mode: 0o700 });
+	mkdirSync(join(state, "agents"), { mode: 0o700 });
 }
 
 test("what is missing or has nothing in it is new", async () => {
@@ -52,6 +52,10 @@ test("what is missing or has nothing in it is new", async () => {
 
 test("what a process has left that was killed before it had made a log is new, and nothing else is", async () => {
 	mkdirSync(join(state, "state"), { recursive: true, mode: 0o700 });
+	expect(await stateOrigin(state, secrets)).toBe("new");
+	writeFileSync(join(state, "state/wal.jsonl.new.tmp"), "{", { mode: 0o600 });
+	expect(await stateOrigin(state, secrets)).toBe("unknown");
+	rmSync(join(state, "state/wal.jsonl.new.tmp"));
 	writeFileSync(join(state, "state/wal.lock"), "", { mode: 0o600 });
 	expect(await stateOrigin(state, secrets)).toBe("new");
 	writeFileSync(join(state, "state/wal.jsonl.new.tmp"), "{", { mode: 0o600 });
@@ -215,6 +219,7 @@ test("what is not known does not become so by a repair, which makes one segment 
 
 test("a log that does not say who it is, is not known", async () => {
 	await ownState();
+	mkdirSync(join(state, "state"), { mode: 0o700 });
 	writeFileSync(join(state, "state", "wal.jsonl"), `${" ".repeat(2000)}\n`, { mode: 0o600 });
 	expect(await stateOrigin(state, secrets)).toBe("unknown");
 	await claimState(state, secrets);
@@ -422,7 +427,7 @@ test("many that begin at once agree on one secret, and leave nothing else behind
 	const states = Array.from({ length: 20 }, (_, at) => join(home, `${at}`));
 	await Promise.all(states.map((each) => trustState(each, secrets)));
 	for (const each of states) {
-		mkdirSync(join(each, "state"));
+		mkdirSync(join(each, "agents"));
 		expect(await stateOrigin(each, secrets)).toBe("own");
 	}
 	expect(readdirSync(secrets)).toEqual(["own-states"]);

@@ -41,7 +41,7 @@ export const labelName = z
 	.string()
 	.regex(
 		/^(?!\d+$|b\d+$|main$)[\p{L}\p{N}][\p{L}\p{N}._-]{0,63}$/u,
-		"1 to 64 letters, digits, `.`, `_` and `-`, and not like a seq or a branch",
+		"1 to 64 letters, digits, `.`, `_` and `-`, a letter or a digit first, and not a seq (`142`) or a branch (`b7`, `main`)",
 	);
 
 /** Names a seq for people, or another one than until then; `gone` takes the name away. Labels are of the whole log, and no rewind covers them. */

@@ -152,7 +152,7 @@ async function carry(line: string, at: At): Promise<void> {
 		if (dryRun) return preview(verb, raw, at);
 		const given = givenFor(verb, raw);
 		// Whoever talks may ask whether anything is unfinished: that nothing is, is an answer.
-		if (verb.name !== "resume") await verb.check?.(runtime, given);
+		if (verb.name !== "resume") await verb.check?.(runtime, given, slash);
 		return face.say(verb.lines(await verb.begin(runtime, given), slash));
 	}
 	const config = verb.params.files && (await configured(at.globals)).config;

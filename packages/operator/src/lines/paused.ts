@@ -16,10 +16,9 @@ export function pausedWork(runtime: Runtime): Paused {
 		.map(({ kind, id }) => ({ kind, id }));
 }
 
-export const pausedLines = (all: Paused, say: Say): string[] =>
-	all.map(({ kind, id }) => `${kind} ${id} is unfinished there and waits; go on with: ${goOn[kind](id, say)}`);
+/** The verb that goes on with it. */
+export const goesOn = ({ kind, id }: Paused[number], say: Say): string =>
+	kind === "plan" ? say`plan resume ${id}` : say`skill resume ${id}`;
 
-const goOn = {
-	plan: (id: string, say: Say) => say`plan resume ${id}`,
-	skill: (id: string, say: Say) => say`skill resume ${id}`,
-};
+export const pausedLines = (all: Paused, say: Say): string[] =>
+	all.map((each) => `${each.kind} ${each.id} is unfinished there and waits; go on with: ${goesOn(each, say)}`);

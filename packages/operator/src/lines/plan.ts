@@ -32,7 +32,8 @@ export const stepLines = (step: Step): readonly string[] => [
 	stepLine(step),
 	...(step.children ?? []).map(({ run, skill, status, attempt, tokens }) => {
 		const of = attempt === step.attempt ? "" : `, of try ${attempt + 1}`;
-		return `    ${run}  skill ${oneLine(skill, 60)}  ${status}${of}  ${tokensText(tokens)}`;
+		const isLeft = step.status === "interrupted_with_child" && status === "running";
+		return `    ${run}  skill ${oneLine(skill, 60)}  ${isLeft ? "open" : status}${of}  ${tokensText(tokens)}`;
 	}),
 ];
 

@@ -62,6 +62,10 @@ export const adopt = writeVerb({
 				`${oneLine(path)} stays: ${kept.why}; nothing was written${kept.isTheirs ? ". To take it over all the same, which undo takes back, say --theirs" : ""}`,
 				{ path, from },
 			);
+		if (files.changes.length === 0) {
+			const known = (await runtime.files.since(0)).files.map((each) => each.path);
+			if (!known.includes(path)) throw unknownFile(path, known);
+		}
 		const { others: _, ...differs } = (await readFileBetween(runtime, path, tip, from)) ?? {};
 		return { tip, from, file: { path, files, ...("path" in differs && { differs }) } };
 	},
@@ -118,6 +122,16 @@ export const adopt = writeVerb({
 		...(files?.changes.length === 0 ? filesDoneLines(files) : []),
 	],
 });
+
+function unknownFile(path: string, known: readonly string[]): OperatorError {
+	const names = known.slice(0, 8).map((each) => oneLine(each));
+	const more = known.length > names.length ? `, and ${known.length - names.length} more` : "";
+	return new OperatorError(
+		"OPERATOR_NOT_FOUND",
+		`no tool has changed ${oneLine(path)}, so what it held is not known; tools have changed ${names.join(", ") || "none"}${more}`,
+		{ path },
+	);
+}
 
 const MOST_LINES = 12;
 

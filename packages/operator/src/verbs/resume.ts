@@ -1,7 +1,7 @@
 /** `resume`: go on with all that was in flight. */
 import { z } from "zod";
 import { OperatorError } from "../errors.ts";
-import { pausedWork } from "../lines/paused.ts";
+import { goesOn, pausedWork } from "../lines/paused.ts";
 import { workVerb } from "../verb.ts";
 
 export const resume = workVerb({
@@ -12,12 +12,14 @@ export const resume = workVerb({
 	begun: z.object({ goesOn: z.boolean() }),
 	// What would go on is more than what is known to be durable.
 	at: "as recovered",
-	async check(runtime) {
+	async check(runtime, _given, say) {
 		const { turns, plans, runs, undelivered } = runtime.restored();
 		const running = [...plans, ...runs].filter(({ status }) => status === "running");
-		if (turns.length + running.length + undelivered.length > 0) return;
+		// A move that was cut is finished by whoever opens the log for work.
+		const cut = runtime.timeline.unsettled();
+		if (turns.length + running.length + undelivered.length + cut.length > 0) return;
 		const paused = pausedWork(runtime);
-		const verbs = paused.map(({ kind, id }) => `${kind} resume ${id}`);
+		const verbs = paused.map((each) => goesOn(each, say));
 		const why = paused.length > 0 ? ` but what is paused; go on with: ${verbs.join(", ")}` : "";
 		throw new OperatorError("OPERATOR_NOT_FOUND", `nothing is in flight${why}`, { paused });
 	},

@@ -106,7 +106,7 @@ const stepVerb = (name: "undo" | "redo", summary: string) =>
 			...(back === undefined
 				? []
 				: [`all of it the other way: ${say`${name === "undo" ? "redo" : "undo"} --to ${String(back)}`}`]),
-			...filesDoneLines(files),
+			...filesDoneLines(files, name === "undo" ? "redo" : "undo"),
 			`state ${hash}`,
 			...pausedLines(paused, say),
 		],

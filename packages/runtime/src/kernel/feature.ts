@@ -43,7 +43,7 @@ export interface Feature<Host extends FeatureHost = FeatureHost> {
 	/**
 	 * Decides what becomes of a piece that a rewind has moved; undefined: it stays as it is.
 	 *
-	 * @param before the piece in the state before the rewind, if it ran there, or if the move takes back that it had come to a stop
+	 * @param before the piece in the state before the rewind, if it ran there, or if the move takes back that a person had paused it
 	 * @param along what the rewind has said besides
 	 */
 	settle?(now: Piece, before: Piece | undefined, along?: Moved["along"]): Settled | undefined;
@@ -79,8 +79,8 @@ export interface Piece {
 	readonly chain?: string | undefined;
 	/** The seq at which it was last set going: texts after it are of this run. */
 	readonly since: Seq;
-	/** A person has stopped it: paused it, or given it up. Absent: it runs, or has come to a stop by itself. */
-	readonly stoppedBy?: "person" | undefined;
+	/** For `paused`: a person has done it. Absent: it came about by itself, as at a limit or by a rewind. */
+	readonly pausedBy?: "person" | undefined;
 	/** For `ending`: the notice that is still to be delivered, and the seq of the record that ended the piece. */
 	readonly unsaid?: { readonly seq: Seq; readonly text: string };
 	/** The model calls and tokens that would be paid for again if the piece were lost. */

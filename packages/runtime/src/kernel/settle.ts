@@ -39,11 +39,10 @@ export function settlement(
 }
 
 /**
- * Does a move take back that a piece had come to a stop? Either that a person stopped it, or the end before it was set going once more.
- * A move that leads further back takes work back, too: to do that again is asked for by name.
+ * Does a move take back that a person has paused a piece, and no work of it? One that leads further back takes work back, too: to do
+ * that again is asked for by name, as with what was over.
  */
-const isTakenBack = (before: Piece, { since }: Piece): boolean =>
-	before.stoppedBy === "person" ? since >= before.since : before.status === "over" && since > before.since;
+const isTakenBack = (before: Piece, { since }: Piece): boolean => before.pausedBy === "person" && since >= before.since;
 
 export const isSame = (a: Pick<Piece, "kind" | "id">, b: Pick<Piece, "kind" | "id">): boolean =>
 	a.kind === b.kind && a.id === b.id;

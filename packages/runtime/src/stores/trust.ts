@@ -40,9 +40,10 @@ const MAX_SEGMENT_BYTES = 512 * 1024 * 1024;
 /** Files that an empty state may have: neither starts any work. */
 const EMPTY: ReadonlySet<string> = new Set([".gitignore", CODE]);
 
-/** What a process that was killed before there was a log has left in its place: its lock, and what it was about to write. */
+/** What a process that was killed before there was a log has left in its place: nothing, or its lock, and what it was about to write. */
 const isOfNoLog = (names: readonly string[]): boolean =>
-	names.includes("wal.lock") && names.every((name) => name === "wal.lock" || name === "wal.jsonl.new.tmp");
+	names.length === 0 ||
+	(names.includes("wal.lock") && names.every((name) => name === "wal.lock" || name === "wal.jsonl.new.tmp"));
 
 /**
  * @param secrets the directory of the user's secret: the same for all states, and in none of them

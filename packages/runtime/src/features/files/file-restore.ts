@@ -88,7 +88,7 @@ export class FileRestore {
 	readonly #kernel: Kernel;
 	readonly #history: FileHistory;
 	readonly #files: WorkFiles | undefined;
-	#done: { readonly seq: Seq; readonly restored: FilesRestored } | undefined;
+	#done: { readonly seq: Seq; readonly restored: FilesRestored }[] = [];
 
 	constructor(kernel: Kernel, history: FileHistory, files: WorkFiles | undefined) {
 		this.#kernel = kernel;
@@ -150,9 +150,21 @@ export class FileRestore {
 		return { [FILES]: given.data };
 	}
 
-	/** What the newest move that this process has made, or finished, has done to files, by the seq of its reset; undefined: none took any along. */
-	get done(): { readonly seq: Seq; readonly restored: FilesRestored } | undefined {
-		return this.#done;
+	/** What the moves from a reset on, that this process has made or finished, have done to files together; undefined: none took any along. */
+	doneFrom(seq: Seq): FilesRestored | undefined {
+		this.#done = this.#done.filter((each) => each.seq >= seq);
+		const all = this.#done.map(({ restored }) => restored);
+		const last = all.at(-1);
+		if (!last) return undefined;
+		// Of each path what was done, or not done, to it last.
+		const rows = new Map<string, { readonly change?: FileChanged; readonly kept?: KeptFile }>();
+		for (const { changes, kept } of all) {
+			for (const change of changes) rows.set(change.path, { change });
+			for (const each of kept) rows.set(each.path, { kept: each });
+		}
+		const found = [...rows.values()];
+		const changes = found.flatMap(({ change }) => change ?? []).sort((a, b) => (a.path < b.path ? -1 : 1));
+		return { to: last.to, changes, kept: found.flatMap(({ kept }) => kept ?? []) };
 	}
 
 	/** Twice is once: what is back already is no row any more, and a write that was cut is found again. */
@@ -203,7 +215,7 @@ export class FileRestore {
 		const named = new Set(failed.map(({ path }) => path));
 		kept = [...kept.filter(({ path }) => !named.has(path)), ...failed];
 		for (const files of [changes, kept]) files.sort((a, b) => (a.path < b.path ? -1 : 1));
-		this.#done = { seq, restored: { to, changes, kept } };
+		this.#done.push({ seq, restored: { to, changes, kept } });
 	}
 
 	/**

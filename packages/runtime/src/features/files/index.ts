@@ -35,8 +35,8 @@ export function filesFeature(options: FileHistoryOptions, harmless: readonly str
 				moved: (move) => restore.moved(move),
 				async opened() {
 					// Nobody has asked for it in this process.
-					const { done } = restore;
-					if (done) kernel.emit<FilesEvent>({ type: "files_restored", ...done.restored });
+					const done = restore.doneFrom(0);
+					if (done) kernel.emit<FilesEvent>({ type: "files_restored", ...done });
 				},
 			};
 		},

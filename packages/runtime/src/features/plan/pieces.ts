@@ -28,7 +28,7 @@ export const plansIn = (view: View): readonly Piece[] =>
 			title: run.goal,
 			chain: run.chain,
 			since: run.since,
-			...(run.by && { stoppedBy: run.by }),
+			...(run.by && { pausedBy: run.by }),
 			...unsaidOf(run),
 			spent: { calls, tokens },
 		};

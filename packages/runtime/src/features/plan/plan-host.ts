@@ -36,7 +36,8 @@ import {
 } from "@reyn/plan";
 import { amend, attemptLane, costOf, isSettled, keptOf, shownTo, stepOf, tokensOf } from "@reyn/plan/internal";
 import type { View } from "@reyn/snapshot";
-import { type BlobStore, canonicalJson, isReynError, type Scope, type Seq } from "@reyn/wal";
+import type { Moved } from "@reyn/timetravel";
+import { type BlobStore, canonicalJson, isReynError, type Scope, type Seq, within } from "@reyn/wal";
 import { brief } from "../../kernel/audit.ts";
 import { atOnce, type End, type Keep, sayEnd, shownWhenOver, type Went } from "../../kernel/background.ts";
 import { RuntimeError } from "../../kernel/errors.ts";
@@ -108,10 +109,10 @@ export class PlanHost implements FeatureHost {
 	readonly #proposals: ProposalOptions;
 	/** The plans that were begun in this process, or that a person has set going in it. */
 	readonly #own = new Set<string>();
-	/** The plans that somebody waits for, as they are before a move. */
-	#awaited: readonly Awaited[] = [];
-	/** The plans that run, as they are before a move. Undefined: this process makes none. */
-	#ran: ReadonlySet<string> | undefined;
+	/** The plans before a move: those that somebody waits for, and those that run. Undefined: this process makes none. */
+	#before: { readonly awaited: readonly Awaited[]; readonly running: ReadonlySet<string> } | undefined;
+	/** The plans that somebody waits for which are gone by moves that another process has not finished. */
+	#gone: readonly Awaited[] = [];
 
 	constructor(
 		kernel: Kernel,
@@ -136,25 +137,47 @@ export class PlanHost implements FeatureHost {
 	}
 
 	async quiet(): Promise<void> {
-		this.#ran = new Set(this.#running());
-		this.#awaited = [...this.#kernel.sessions].flatMap(({ scope, view }) =>
-			inFlight(view.get(planRuns)).flatMap(([plan, { chain }]) =>
-				chain === undefined ? [] : [{ scope, plan, chain }],
-			),
-		);
+		const sessions = [...this.#kernel.sessions];
+		this.#before = {
+			awaited: sessions.flatMap(({ scope, view }) => awaitedIn(scope, view)),
+			running: new Set(this.#running()),
+		};
 	}
 
 	/** Who waits for a plan that is not there any more hears that at once. One that runs since the move a person has set going. */
-	async moved(): Promise<void> {
-		if (this.#ran) for (const plan of this.#running()) if (!this.#ran.has(plan)) this.#own.add(plan);
-		this.#ran = undefined;
-		for (const { scope, plan, chain } of this.#awaited) {
+	async moved(move: Moved): Promise<void> {
+		const before = this.#before;
+		this.#before = undefined;
+		const gone = (before?.awaited ?? (await this.#awaitedBefore(move))).filter(({ scope, plan }) => {
 			const session = this.#kernel.sessions.find(scope);
-			if (session && runOf(session, plan)) continue;
-			const reason = "the log was rewound to before its start";
-			this.#emit({ type: "plan_end", scope, plan, chain, outcome: "rewound", failed: [], reason });
+			return !(session && runOf(session, plan));
+		});
+		if (!before) {
+			this.#gone = [...this.#gone, ...gone];
+			return;
 		}
-		this.#awaited = [];
+		for (const plan of this.#running()) if (!before.running.has(plan)) this.#own.add(plan);
+		this.#tellGone(gone);
+	}
+
+	/** What the process before may have told already. */
+	async opened(): Promise<void> {
+		this.#tellGone(this.#gone);
+		this.#gone = [];
+	}
+
+	async #awaitedBefore({ seq, coverage }: Moved): Promise<readonly Awaited[]> {
+		const { sessions, timeline } = this.#kernel;
+		const moved = sessions.everOpened().filter((each) => within(each, coverage.scope) || within(coverage.scope, each));
+		const found: Awaited[] = [];
+		for (const scope of moved) found.push(...awaitedIn(scope, await timeline.at(seq - 1, scope)));
+		return found;
+	}
+
+	#tellGone(gone: readonly Awaited[]): void {
+		const reason = "the log was rewound to before its start";
+		for (const { scope, plan, chain } of gone)
+			this.#emit({ type: "plan_end", scope, plan, chain, outcome: "rewound", failed: [], reason });
 	}
 
 	#running(): readonly string[] {
@@ -551,6 +574,9 @@ export class PlanHost implements FeatureHost {
 		this.#kernel.emit(event);
 	}
 }
+
+const awaitedIn = (scope: SessionScope, view: View): readonly Awaited[] =>
+	inFlight(view.get(planRuns)).flatMap(([plan, { chain }]) => (chain === undefined ? [] : [{ scope, plan, chain }]));
 
 const runOf = ({ view }: Session, plan: string): PlanRun | undefined => planIn(view.get(planRuns), plan);
 
