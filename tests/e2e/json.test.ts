@@ -43,6 +43,8 @@ const cases: Readonly<Record<string, Case>> = {
 	checkout: { does: ["1", "--dry-run"], fails: [["1"], 4] },
 	undo: { does: ["--dry-run"], fails: [[], 4] },
 	redo: { does: ["--dry-run"], fails: [["--yes"], 3] },
+	adopt: { fails: [["none"], 3] },
+	unlabel: { fails: [["none"], 3] },
 	label: { does: ["@", "here", "--dry-run"], fails: [["@", "there"], 2] },
 	questions: { does: [], fails: [NONE, 2] },
 	answer: { fails: [["999", "yes"], 3] },

@@ -207,8 +207,8 @@ const ofSkillResume: readonly Defect[] = [
 		name: "enter a phase again in the lane of the visit before",
 		package: "skill-resume",
 		file: "resume-point.ts",
-		from: "(entryAt(run.visits, phase) ?? 0) + 1,",
-		to: "entryAt(run.visits, phase) ?? 1,",
+		from: "(entryAt(visits, next) ?? 0) + 1,",
+		to: "entryAt(visits, next) ?? 1,",
 		tests: ["skill-resume resume-point"],
 	},
 	{
@@ -277,8 +277,8 @@ const ofRuntime: readonly Defect[] = [
 		name: "keep an amendment of a plan that is undone",
 		package: "runtime",
 		file: "features/plan/index.ts",
-		from: "[planStepsReset.kind]: byPerson, [planAmended.kind]: byPerson",
-		to: "[planStepsReset.kind]: byPerson",
+		from: "planStepsReset, planAmended, planPaused",
+		to: "planStepsReset, planPaused",
 		tests: ["runtime plan-moves"],
 	},
 	{

@@ -167,7 +167,7 @@ describe("it ends, and its host does not", () => {
 
 	test.skipIf(!hasLimit)("a loop without an end is cut as it is here", async () => {
 		const source = script('await ctx.tool("write", { at: "a" }); void ctx.tool("write", { at: "b" }); for (;;);');
-		const [here, isolated] = [false, true].map((isolate) => new Process({ ...options, isolate, sliceMs: 100 }));
+		const [here, isolated] = [false, true].map((isolate) => new Process({ ...options, isolate, sliceMs: 1000 }));
 		const [expected, got] = [await here?.work(source), await isolated?.work(source)];
 		expect(expected).toMatchObject({ status: "failed", error: { code: "SCRIPT_TIMEOUT" } });
 		expect(got).toEqual(expected);
