@@ -20,6 +20,7 @@ const byErrorCode: Readonly<Record<string, number>> = {
 	OPERATOR_HOLDER: exitCodes.refused,
 	OPERATOR_LOST: exitCodes.failed,
 	OPERATOR_CONFLICT: exitCodes.refused,
+	OPERATOR_FILES: exitCodes.stepsFailed,
 	OPERATOR_NOT_FOUND: exitCodes.notFound,
 	OPERATOR_UNKNOWN_REF: exitCodes.notFound,
 	PLAN_INVALID: exitCodes.usage,

@@ -25,7 +25,7 @@ export interface Told {
 	/** For people. */
 	readonly lines: readonly string[];
 	readonly outcome: "read" | "previewed" | "nothing" | "declined" | "done";
-	/** The code of the error that what was found amounts to; absent: it is as it should be. */
+	/** The code of the error that what was found, or done, amounts to; absent: it is as it should be. */
 	readonly fault?: string;
 }
 
@@ -54,7 +54,14 @@ export async function carryOut(
 	if (verb.question && !(await desk.confirm(verb.question(seen), shown(), seen)))
 		return { document: preview, lines: ["nothing was changed"], outcome: "declined" };
 	const done = await desk.acting(verb, seen);
-	return { document: { ...seen, applied: true, ...done }, lines: doneLines(verb, done, seen, say), outcome: "done" };
+	const fault = isRecorded(done) ? undefined : verb.fault?.(done, seen);
+	const lines = doneLines(verb, done, seen, say);
+	return {
+		document: { ...seen, applied: true, ...done },
+		lines,
+		outcome: "done",
+		...(fault !== undefined && { fault }),
+	};
 }
 
 /** What a face gives that changes the files of a log. */

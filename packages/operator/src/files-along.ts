@@ -103,6 +103,12 @@ export function filesDoneLines(files: FilesRestored | undefined, back: "undo" | 
 	];
 }
 
+/** The code of the error where a file has stayed that was to go back. */
+export function filesFault(done: FilesRestored | undefined, seen: z.infer<typeof filesPreview> | undefined) {
+	const isToGo = ({ path }: { readonly path: string }): boolean => !!seen?.changes.some((each) => each.path === path);
+	return done?.kept.some(isToGo) ? "OPERATOR_FILES" : undefined;
+}
+
 const keptLines = (kept: FilesRestored["kept"]): readonly string[] =>
 	shortened(kept.map(({ path, why }) => `stays: ${oneLine(path, 200)}: ${oneLine(why, 200)}`));
 

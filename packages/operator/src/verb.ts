@@ -103,6 +103,8 @@ export interface WriteVerb<P extends Params = Params, S extends object = object,
 	question?(seen: S): string;
 	/** Does what was seen. @throws where that is stale; nothing is written then */
 	act(runtime: Runtime, seen: S, actor: string): Promise<D>;
+	/** The code of the error that what was done amounts to, where that is less than was shown. Absent: it never is. */
+	fault?(done: D, seen: S): string | undefined;
 	/** The record that says that it was done: how one finds out whether it was when no answer came. */
 	isDoneBy(record: WalRecord, seen: S, actor: string): boolean;
 	lines(done: D, say: Say, seen: S): readonly string[];

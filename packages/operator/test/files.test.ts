@@ -6,7 +6,7 @@ import { fileVersion, type Model, type Tool } from "@reyn/journal";
 import { openRuntime, type Runtime } from "@reyn/runtime";
 import { createFileTools, createWorkFiles } from "@reyn/tools";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { carryOut, type Desk, documentSchema, type ReadVerb } from "../src/index.ts";
+import { carryOut, type Desk, documentSchema, type ReadVerb, type WriteVerb } from "../src/index.ts";
 import { asJson, clean } from "../src/text.ts";
 import { say, verbOf } from "./house.ts";
 
@@ -167,18 +167,19 @@ test("no text of a file or of its name acts on a terminal or makes a line of its
 	expect(lines).toHaveLength(4);
 });
 
+/** Confirms all; what was seen comes as JSON. */
+const desk = {
+	reading: (use: (runtime: Runtime) => unknown) => use(runtime),
+	acting: (verb: WriteVerb, seen: unknown) => verb.act(runtime, verb.seen.parse(JSON.parse(asJson(seen))), "user"),
+	confirm: async () => true,
+	say,
+} as unknown as Desk;
+
 describe("files that go along", () => {
 	/** What a verb shows before it is confirmed, and what it says then. */
 	async function moves(name: string, raw: Readonly<Record<string, unknown>>): Promise<readonly string[]> {
 		const verb = verbOf(name);
 		if (verb.access !== "write") throw new Error(`${name} is ${verb.access}`);
-		const desk = {
-			reading: (use: (runtime: Runtime) => unknown) => use(runtime),
-			acting: (each: typeof verb, seen: unknown) =>
-				each.act(runtime, each.seen.parse(JSON.parse(asJson(seen))), "user"),
-			confirm: async () => true,
-			say,
-		} as unknown as Desk;
 		const { lines: shown } = await carryOut(verb, raw, desk, { dryRun: true });
 		const { lines, document } = await carryOut(verb, raw, desk, {});
 		documentSchema(verb).parse(JSON.parse(asJson(document)));
@@ -229,7 +230,10 @@ describe("files that go along", () => {
 		expect(undone).toContain("  + d.md  made again");
 		expect(undone.join()).not.toContain("not touched");
 		expect(await held()).toEqual(before);
-		await moves("rewind", { ref, theirs: true });
+		expect(undone.join()).toContain("; redo brings them forward");
+		expect(await moves("rewind", { ref, theirs: true })).toContain(
+			"  ~ b.md  changed back, though somebody else has changed it since",
+		);
 		expect(await held()).toEqual({ "a.md": "one\n", "b.md": "one\n", "c.md": "one\n" });
 		await moves("undo", {});
 		await moves("checkout", { ref, files: true });
@@ -248,6 +252,32 @@ describe("files that go along", () => {
 			"files belong to no session",
 		);
 	});
+});
+
+test("a file that does not go back, though that was shown, is a fault; one of somebody else that stays is none", async () => {
+	for (const path of ["a.md", "b.md"]) await put(path, "one\n");
+	const { tip } = runtime.wal;
+	for (const path of ["a.md", "b.md"]) await make(["edit", { path, old: "one", new: "two" }]);
+	await runtime.close();
+	const files = createWorkFiles(join(root, "work"));
+	let isFull = true;
+	const full = async (...args: Parameters<typeof files.put>): Promise<void> => {
+		if (isFull && args[0] === "a.md") throw Object.assign(new Error("a.md cannot be written"), { code: "ENOSPC" });
+		await files.put(...args);
+	};
+	runtime = await openRuntime({ state: join(root, "state"), model, tools: [], files: { ...files, put: full } });
+	const going = (name: "rewind" | "undo", raw: object) => {
+		const verb = verbOf(name);
+		if (verb.access !== "write") throw new Error(name);
+		return carryOut(verb, { ...raw }, desk);
+	};
+	const told = await going("rewind", { ref: String(tip), files: true });
+	expect([told.outcome, told.fault]).toEqual(["done", "OPERATOR_FILES"]);
+	expect(told.lines.join("\n")).toContain("stays: a.md: a.md cannot be written");
+	isFull = false;
+	await going("undo", {});
+	await put("b.md", "theirs\n");
+	expect((await going("rewind", { ref: String(tip), files: true })).fault).toBeUndefined();
 });
 
 describe("two moments", () => {

@@ -117,7 +117,6 @@ export const modelSettingsOf = ({ model_settings: of = {} }: Config): AiSdkSetti
 		reasoning: of.reasoning,
 	});
 
-/** What `reyn gc` keeps, where it is not told otherwise. */
 /** Whether files go along with a rewind where nobody has said so. */
 export const filesAlongOf = ({ rewind = {} }: Config): FilesAlong => rewind.files ?? defaults.rewind.files;
 
@@ -133,6 +132,7 @@ export function withFilesAlong(
 	return isOpen && filesAlongOf(of) === "always" ? { ...raw, files: true } : raw;
 }
 
+/** What `reyn gc` keeps, where it is not told otherwise. */
 export const retentionOf = ({ retention: of = {} }: Config) =>
 	said({ keepDays: of.keep_days, keepCheckpoints: of.keep_checkpoints });
 

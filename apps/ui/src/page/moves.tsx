@@ -48,7 +48,7 @@ function Done({ undo, redo }: Readonly<Record<Step, readonly Move[]>>) {
 	const isChangeable = server.value?.readOnly === null;
 	return (
 		<>
-			{undo.length === 0 && <p class="quiet">Nobody went back yet.</p>}
+			{undo.length === 0 && <p class="quiet">None that can be undone.</p>}
 			<ul class="moves">
 				{undo.map(({ seq, what, ts = 0 }) => (
 					<li key={seq}>

@@ -6,6 +6,7 @@ import {
 	filesAlong,
 	filesAlongLines,
 	filesDoneLines,
+	filesFault,
 	filesParams,
 	filesPreview,
 	filesRestored,
@@ -81,6 +82,7 @@ export const checkout = writeVerb({
 		const { hash } = await reportState(runtime, result.seq, sessionOf(scope));
 		return { ...result, hash, paused: pausedWork(runtime) };
 	},
+	fault: (done, seen) => filesFault(done.files, seen.files),
 	isDoneBy: (record, { target }, actor) =>
 		reset.is(record) && record.data.target === target && record.data.actor === actor,
 	lines: ({ hash, paused = [], files }, say, found) => [

@@ -9,6 +9,7 @@ import {
 	filesAlong,
 	filesAlongLines,
 	filesDoneLines,
+	filesFault,
 	filesParams,
 	filesPreview,
 	filesRestored,
@@ -90,6 +91,7 @@ export const rewind = writeVerb({
 		const { files, ...result } = await runtime.applyRewind(preview, actor, { theirs, allOrNothing, turn });
 		return { result, paused: pausedWork(runtime), ...(files && { files }) };
 	},
+	fault: (done, seen) => filesFault(done.files, seen.files),
 	isDoneBy: (record, { preview: { target, mode } }, actor) =>
 		(reset.is(record) && record.data.mode === mode && record.data.target === target && record.data.actor === actor) ||
 		(rewindNote.is(record) && record.data.target === target && record.data.actor === actor),

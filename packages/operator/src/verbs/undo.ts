@@ -4,7 +4,14 @@ import type { FilesPreview, Runtime } from "@reyn/runtime";
 import { label, reset } from "@reyn/timetravel";
 import { z } from "zod";
 import { OperatorError } from "../errors.ts";
-import { filesAlongLines, filesDoneLines, filesPreview, filesRestored, theirsParam } from "../files-along.ts";
+import {
+	filesAlongLines,
+	filesDoneLines,
+	filesFault,
+	filesPreview,
+	filesRestored,
+	theirsParam,
+} from "../files-along.ts";
 import { pausedLines, pausedWork } from "../lines/paused.ts";
 import { when } from "../lines/when.ts";
 import { type ToldMove, toldMove, toldMoves } from "../moves.ts";
@@ -36,7 +43,7 @@ const stepVerb = (name: "undo" | "redo", summary: string) =>
 			n: newest("of these only the newest so many"),
 			to: option(
 				"seq",
-				"the number of one further back, as the list has it: all down to that one, in one go",
+				"the number of one further back, as the list has it: all down to that one, one after the other",
 				z.coerce.number("a number, such as 12").int().positive().optional(),
 			),
 			...theirsParam,
@@ -96,6 +103,7 @@ const stepVerb = (name: "undo" | "redo", summary: string) =>
 			const back = done.all && (name === "undo" ? future : past).at(-done.all.length)?.seq;
 			return { ...done, ...(back !== undefined && { back }), hash, paused: pausedWork(runtime) };
 		},
+		fault: (done, seen) => filesFault(done.files, seen.files),
 		isDoneBy(record, { move, to }, actor) {
 			if (!reset.is(record) && !label.is(record)) return false;
 			const { undoes, redoes, actor: who } = record.data;
