@@ -73,7 +73,7 @@ test("killed at any moment, the next command finds what was set, whole, and goes
 	}
 	await run("rewind", "0", "--yes");
 	// What a kill has left of a write goes with the next collection.
-	await run("gc");
+	await run("gc", "--yes");
 	expect(await readdir(join(cwd, ".reyn/config"))).toEqual([]);
 }, 240_000);
 
