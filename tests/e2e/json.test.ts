@@ -43,7 +43,7 @@ const cases: Readonly<Record<string, Case>> = {
 	checkout: { does: ["1", "--dry-run"], fails: [["1"], 4] },
 	undo: { does: ["--dry-run"], fails: [[], 4] },
 	redo: { does: ["--dry-run"], fails: [["--yes"], 3] },
-	adopt: { fails: [["none"], 3] },
+	adopt: { fails: [["none"], 2] },
 	unlabel: { fails: [["none"], 3] },
 	label: { does: ["@", "here", "--dry-run"], fails: [["@", "there"], 2] },
 	questions: { does: [], fails: [NONE, 2] },

@@ -33,6 +33,7 @@ export { assertPurity } from "./purity.ts";
 export { INLINE_BYTES, toJson } from "./results.ts";
 export { unlessAborted } from "./retry.ts";
 export { agentCall, agentStep, findTool } from "./script/agent.ts";
+export { Draws } from "./script/draws.ts";
 export { eventOfRecord, eventOfStep } from "./script/events.ts";
 export { scriptLane } from "./script/records.ts";
 export { openRuns } from "./script/script-runs.ts";

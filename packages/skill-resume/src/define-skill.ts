@@ -1,6 +1,6 @@
 /** What a skill is: its phases, what a phase may do, and where it may go next. */
 import type { ModelReply, ModelRequest, Purity, Step, StepContext } from "@reyn/journal";
-import type { AgentOptions, JsonSchema } from "@reyn/journal/script";
+import type { AgentOptions, BranchesFailed, JsonSchema } from "@reyn/journal/script";
 import type { StandardSchemaV1 } from "@reyn/wal";
 import { assertGraph } from "./graph.ts";
 
@@ -64,6 +64,16 @@ export interface PhaseContext {
 	agent(prompt: string, options?: AgentOptions): Promise<string>;
 	/** Calls one tool. @param args a JSON object */
 	tool(name: string, args?: Readonly<Record<string, unknown>>): Promise<string>;
+	/**
+	 * Starts all tasks and waits until each is over. The results are in the order of the tasks.
+	 *
+	 * @throws SkillError `SKILL_BRANCHES` with a {@link BranchesFailed} as `detail` where any failed
+	 */
+	parallel<T>(tasks: readonly (() => T | Promise<T>)[]): Promise<Awaited<T>[]>;
+	/** From 0, below 1; the same at the same place of a later try. */
+	random(): number;
+	/** In the form of a version 4 UUID; the same at the same place of a later try. */
+	uuid(): string;
 	/** Milliseconds since 1970. */
 	now(): Promise<number>;
 	/** After a crash only the rest is slept. @param ms milliseconds, from 0 */

@@ -3,6 +3,7 @@ import { ReynError } from "@reyn/wal";
 
 export type SkillCode =
 	| "SKILL_ABORTED"
+	| "SKILL_BRANCHES"
 	| "SKILL_GRAPH"
 	| "SKILL_INVALID_INPUT"
 	| "SKILL_TRANSITION"

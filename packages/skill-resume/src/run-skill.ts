@@ -1,22 +1,12 @@
 /** Runs a skill from wherever it stands: a fresh run and a resumed one take the same path. */
-import {
-	askModel,
-	type Lane,
-	laneClosed,
-	type Model,
-	runProgram,
-	type Tool,
-	type Using,
-	whenSpace,
-} from "@reyn/journal";
-import { agentCall, agentStep, findTool, nowStep, sleepStep, toJson, toolStepThatThrows } from "@reyn/journal/internal";
-import type { AgentOptions } from "@reyn/journal/script";
+import { laneClosed, type Model, runProgram, type Tool, type Using, whenSpace } from "@reyn/journal";
+import { toJson } from "@reyn/journal/internal";
 import { entryAt } from "@reyn/snapshot";
 import { type Scope, systemTimers } from "@reyn/wal";
-import { z } from "zod";
-import type { PhaseContext, Skill, Transition } from "./define-skill.ts";
+import type { Skill, Transition } from "./define-skill.ts";
 import { SkillError } from "./errors.ts";
 import { runModelPhase } from "./model-phase.ts";
+import { contextOf } from "./phase-context.ts";
 import { phaseCompleted, phaseEntered, skillRunCompleted, skillRunStarted } from "./records.ts";
 import { analyze, laneOf, runLane } from "./resume-point.ts";
 import type { SkillRun } from "./skill-runs.ts";
@@ -141,27 +131,6 @@ function patiently<T>(
 	const waiting = ({ code, message }: Error & { readonly code: string }): void =>
 		observe?.({ type: "no_space", lane, kind: "phase", name: lane, code, reason: message });
 	return whenSpace(write, waiting, timers, signal);
-}
-
-function contextOf(skill: string, lane: Lane, visit: number, ports: SkillPorts): PhaseContext {
-	const { model, tools = [], signal } = ports;
-	return {
-		visit,
-		signal,
-		step: (name, call, { args = {}, ...options }) => lane.perform({ kind: "step", name, args, call, ...options }),
-		model: (request) => askModel(lane, model, request),
-		async agent(prompt: string, options: AgentOptions = {}) {
-			const call = agentCall.parse({ ...options, prompt });
-			const { value } = await lane.perform(agentStep(call, model, tools, (text) => lane.redact(text)));
-			return value as never;
-		},
-		tool: async (name, args = {}) => lane.perform(toolStepThatThrows(findTool(tools, name), args)),
-		now: () => lane.perform(nowStep(ports)),
-		sleep: async (ms) => void (await lane.perform(sleepStep(z.number().nonnegative().parse(ms), ports))),
-		abort(reason) {
-			throw new SkillError("SKILL_ABORTED", reason, { skill });
-		},
-	};
 }
 
 function landing<Input>(skill: Skill<Input>, result: Transition): { output: unknown; next?: string } {

@@ -155,4 +155,68 @@ describe("a function phase", () => {
 			message: "there is nothing to report",
 		});
 	});
+
+	test("draws the same numbers and names in a later try, and others in another place", async () => {
+		let tries = 0;
+		const drawn: unknown[] = [];
+		const skill = skillOf({
+			a: async ({ random, uuid, parallel }) => {
+				const own = [random(), uuid(), random()];
+				drawn.push([...own, ...(await parallel([() => uuid(), () => uuid()]))]);
+				if (++tries === 1) throw new Error("down");
+				return done(0);
+			},
+		});
+		await using process = await Process.start();
+		await expect(process.work(skill, input)).rejects.toThrow("down");
+		await process.work(skill, input);
+		expect(drawn[1]).toEqual(drawn[0]);
+		expect(new Set(drawn[0] as unknown[]).size).toBe(5);
+		await using other = await Process.start();
+		await other.work(skill, input);
+		expect(drawn[2]).not.toEqual(drawn[0]);
+	});
+
+	describe("in branches", () => {
+		test("that fail, all are waited for and named; a next try makes again what failed, and nothing else", async () => {
+			let isDown = true;
+			const made: string[] = [];
+			const skill = skillOf({
+				a: async ({ parallel, step }) =>
+					done(
+						await parallel(
+							["x", "y", "z"].map(
+								(name) => () =>
+									step(
+										name,
+										async () => {
+											made.push(name);
+											if (isDown && name !== "y") throw new Error(`${name} is down`);
+											return name;
+										},
+										{ purity: "external" },
+									),
+							),
+						),
+					),
+			});
+			await using process = await Process.start();
+			await expect(process.work(skill, input)).rejects.toMatchObject({
+				code: "SKILL_BRANCHES",
+				message: "2 of 3 branches of report failed (0: x is down; 2: z is down)",
+				detail: { branches: 3, failed: [{ position: 0 }, { position: 2 }] },
+			});
+			isDown = false;
+			expect(await process.work(skill, input)).toEqual(["x", "y", "z"]);
+			expect(made.sort()).toEqual(["x", "x", "y", "z", "z"]);
+		});
+
+		test("one that ends the run ends it", async () => {
+			const skill = skillOf({
+				a: async ({ abort, parallel }) => done(await parallel([async () => 1, async () => abort("enough")])),
+			});
+			await using process = await Process.start();
+			await expect(process.work(skill, input)).rejects.toMatchObject({ code: "SKILL_ABORTED", message: "enough" });
+		});
+	});
 });

@@ -66,34 +66,29 @@ function skillOf(program: Program, far: FarSide, note: (line: string) => void, o
 	});
 }
 
-function skillCalls(far: FarSide, { model, step }: PhaseContext, note: (line: string) => void): Calls {
+function skillCalls(far: FarSide, context: PhaseContext, note: (line: string) => void): Calls {
+	const { model, now, parallel, random, sleep, step } = context;
 	const same = ({ path }: At): At => ({ path, forks: 0 });
-	const inside = journalCalls(far, () => undefined as never, note);
 	const insideOf = insides();
+	const made = ({ name, call, ...options }: ReturnType<typeof stepOf>) => step(name, call, options);
 	return {
-		...inside,
-		call: async (_, call, text) => {
-			if (call.kind === "llm" && call.tries === 1) return (await model(question(text))).text;
-			const { name, call: make, ...options } = stepOf(far, call, text);
-			return step(name, make, options);
-		},
-		nested: (_, part, text) => {
-			const { name, call: make, ...options } = nestedStepOf(far, part, text, insideOf(part), note);
-			return step(name, make, options);
-		},
-		lanes: (at, bodies) =>
-			inside.lanes(
-				at,
-				bodies.map((body) => () => body(same(at))),
-			),
+		...journalCalls(far, () => undefined as never, note),
+		call: async (_, call, text) =>
+			call.kind === "llm" && call.tries === 1 ? (await model(question(text))).text : made(stepOf(far, call, text)),
+		nested: (_, part, text) => made(nestedStepOf(far, part, text, insideOf(part), note)),
+		lanes: (at, bodies) => parallel(bodies.map((body) => () => body(same(at)))),
 		pipeline: (at, items, stages) =>
-			inside.pipeline(
-				at,
-				items,
-				stages.map((stage) => (before: string) => stage(before, same(at))),
+			parallel(
+				items.map((item) => async () => {
+					let value = item;
+					for (const stage of stages) value = await stage(value, same(at));
+					return value;
+				}),
 			),
 		phase: (at, _, body) => body(same(at)),
-		now: () => step("now", async () => `now${far.time.now()}`, { purity: "llm" }),
+		sleep: (_, ms) => sleep(ms),
+		now: async () => `now${await now()}`,
+		random: () => `r${random()}`,
 		isFatal: isRefusal,
 	};
 }
