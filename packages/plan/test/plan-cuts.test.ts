@@ -11,7 +11,7 @@ const seeds = [37, 467, 437, 406, 401, 332, 452, 255, 153, 173, 313, 289, 29, 35
 
 /** Every so-many-th record of a resume is cut after; 1 is each, and takes an hour. */
 const { REYN_EVERY } = process.env;
-const EVERY = Number(REYN_EVERY ?? sample(40, 60));
+const EVERY = Number(REYN_EVERY ?? sample(40, 90));
 const LONG = REYN_EVERY === undefined ? undefined : 3_600_000;
 
 test.each(some(seeds, 10))(

@@ -105,7 +105,7 @@ async function live(runtime: Runtime, random: ReturnType<typeof seeded>): Promis
 	}
 }
 
-onFiles.each(Array.from({ length: sample(3, 30) }, (_, at) => SEED + at))(
+onFiles.each(Array.from({ length: sample(3, 20) }, (_, at) => SEED + at))(
 	"over restarts, gc and deletions the trail has each line once, and the state is the one without a trail: %i",
 	async (seed) => {
 		const { events } = layoutOf(project.state);
