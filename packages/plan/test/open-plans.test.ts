@@ -409,11 +409,11 @@ describe("a disk that is full", () => {
 		async (step) => {
 			const disk = new FillingDisk();
 			const model = filling(disk, step);
-			const waits: string[] = [];
-			const observe: OpenPlansOptions["observe"] = (event) => void waits.push(event.type);
+			const full = Promise.withResolvers<void>();
+			const observe: OpenPlansOptions["observe"] = ({ type }) => (type === "no_space" ? full.resolve() : undefined);
 			await live(opening(disk), { model, observe }, async (plans, told) => {
 				await plans.start("p1", plan);
-				while (!waits.includes("no_space")) await new Promise((resolve) => setTimeout(resolve, 5));
+				await full.promise;
 				// What somebody asks for is refused, and nothing is changed.
 				const refused = { code: "WAL_FULL", message: /not kept, and nothing was changed/ };
 				await expect(plans.start("p2", plan)).rejects.toMatchObject(refused);

@@ -55,13 +55,7 @@ import { messageAdopted } from "./features/conversation/records.ts";
 import { INSTRUCTIONS } from "./features/conversation/turn.ts";
 import type { GivenFile, PromptOptions } from "./features/conversation/turns.ts";
 import type { FileHistory } from "./features/files/file-history.ts";
-import {
-	ADOPT,
-	type FileRestore,
-	type FilesPreview,
-	type FilesRestored,
-	type Theirs,
-} from "./features/files/file-restore.ts";
+import type { FileRestore, FilesPreview, FilesRestored, Theirs } from "./features/files/file-restore.ts";
 import { type BuiltIn, builtIn } from "./features/index.ts";
 import type { PermissionMode } from "./features/permission/decide.ts";
 import type { PermissionOptions, Permissions } from "./features/permission/permission-host.ts";
@@ -84,6 +78,7 @@ import {
 import { undaunted } from "./kernel/listener.ts";
 import type { MeterReading } from "./kernel/meter.ts";
 import type { Subscription } from "./kernel/pump.ts";
+import { ADOPT } from "./kernel/records.ts";
 import type { AskPerson, From, OpenQuestion } from "./kernel/services.ts";
 import type { Session, SessionScope } from "./kernel/session.ts";
 import { mainSession, sessionOf } from "./kernel/sessions.ts";

@@ -1,5 +1,5 @@
 /** The error class of skills, and its codes. */
-import { ReynError } from "@reyn/wal";
+import { isReynError, ReynError } from "@reyn/wal";
 
 export type SkillCode =
 	| "SKILL_ABORTED"
@@ -12,3 +12,7 @@ export type SkillCode =
 
 /** An error of this package; each code is a heading in its README. */
 export class SkillError extends ReynError<SkillCode> {}
+
+/** Does what `runSkill` has thrown say that the run is over, by itself or by the policy for steps in doubt? Else it is kept. */
+export const endsRun = (error: unknown): error is ReynError =>
+	isReynError(error, "SKILL_ABORTED") || isReynError(error, "STEP_DISCARDED");

@@ -11,7 +11,7 @@ export {
 	type StepOptions,
 	type Transition,
 } from "./define-skill.ts";
-export { type SkillCode, SkillError } from "./errors.ts";
+export { endsRun, type SkillCode, SkillError } from "./errors.ts";
 export { jsonSchemaOf } from "./json-schema.ts";
 export {
 	type ChildPurity,

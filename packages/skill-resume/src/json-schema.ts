@@ -1,4 +1,5 @@
-/** Says a schema as JSON Schema, where it can say so itself. */
+/** What a standard schema says: as JSON Schema, where it can say so itself, and of a value. */
+import type { Read } from "@reyn/journal/internal";
 import type { StandardSchemaV1 } from "@reyn/wal";
 
 /** As Standard JSON Schema has it. */
@@ -15,4 +16,13 @@ export function jsonSchemaOf(schema: StandardSchemaV1): Readonly<Record<string, 
 	} catch {
 		return undefined;
 	}
+}
+
+/** The value as the schema makes it, or what is wrong with it, with its field. */
+export function fit<T>(schema: StandardSchemaV1<unknown, T>, value: unknown): Read<T> {
+	const result = schema["~standard"].validate(value);
+	if (result instanceof Promise) return { kind: "not", why: "its schema is asynchronous" };
+	if (!result.issues) return { kind: "fits", value: result.value };
+	const why = result.issues.map(({ path, message }) => `${path?.map(String).join(".") ?? ""}: ${message}`);
+	return { kind: "not", why: why.join("; ") };
 }

@@ -5,7 +5,7 @@ import type { StandardSchemaV1 } from "@reyn/wal";
 import { z } from "zod";
 import { done, type ModelPhase, next, type Transition } from "./define-skill.ts";
 import { END, waysOf } from "./graph.ts";
-import { jsonSchemaOf } from "./json-schema.ts";
+import { fit, jsonSchemaOf } from "./json-schema.ts";
 
 const MAX_ROUNDS = 12;
 
@@ -32,7 +32,7 @@ export async function runModelPhase(
 	].join("\n\n");
 	const read = (text: string): Read<Transition> => {
 		if (isChosen) return readJson(text, (json) => readChoice(json, places, output));
-		const found: Read<unknown> = output ? readJson(text, (json) => check(output, json)) : { kind: "fits", value: text };
+		const found: Read<unknown> = output ? readJson(text, (json) => fit(output, json)) : { kind: "fits", value: text };
 		return found.kind === "fits" ? { kind: "fits", value: leading(only, found.value) } : found;
 	};
 	const shape = shapeOf(isChosen ? places : undefined, output);
@@ -52,18 +52,8 @@ function readChoice(json: unknown, places: readonly string[], output?: StandardS
 	const { next: place, output: given } = chosen.parse(json);
 	if (!places.includes(place))
 		return { kind: "not", why: `next is "${place}", and has to be one of ${places.join(", ")}` };
-	const found: Read<unknown> = output ? check(output, given) : { kind: "fits", value: given };
+	const found: Read<unknown> = output ? fit(output, given) : { kind: "fits", value: given };
 	return found.kind === "fits" ? { kind: "fits", value: leading(place, found.value) } : found;
-}
-
-function check(schema: StandardSchemaV1, json: unknown): Read<unknown> {
-	const result = schema["~standard"].validate(json);
-	if (result instanceof Promise) return { kind: "not", why: "its schema is asynchronous" };
-	if (!result.issues) return { kind: "fits", value: result.value };
-	return {
-		kind: "not",
-		why: result.issues.map(({ path, message }) => `${path?.map(String).join(".") ?? ""}: ${message}`).join("; "),
-	};
 }
 
 /** What the model is shown of how to answer; undefined: with a text. */

@@ -1,8 +1,9 @@
 /** Runs a skill in a session: the same call starts the run, and goes on with it after a kill or a rewind. */
 import { laneClosed, type StepPorts, type Steppable, stepPorts } from "@reyn/journal";
 import { entryAt } from "@reyn/snapshot";
-import { isReynError, type Scope } from "@reyn/wal";
+import type { Scope } from "@reyn/wal";
 import type { Skill } from "./define-skill.ts";
+import { endsRun } from "./errors.ts";
 import { skillRunDiscarded } from "./records.ts";
 import { runLane } from "./resume-point.ts";
 import { runSkill, type SkillPorts, startRun } from "./run-skill.ts";
@@ -47,7 +48,7 @@ export async function runSkillIn<Input>(
 		onBoundary: async (kind, title, at) => void (await session.checkpoint(kind, title, at)),
 	});
 	return result.catch(async (error: unknown) => {
-		if (isReynError(error, "SKILL_ABORTED") || isReynError(error, "STEP_DISCARDED")) {
+		if (endsRun(error)) {
 			using.log.append(skillRunDiscarded({ run: id, reason: error.message }), scope);
 			await using.log.append(laneClosed({ lane: runLane(id) }), scope).durable;
 		}

@@ -5,6 +5,7 @@ import { entryAt } from "@reyn/snapshot";
 import { type Scope, systemTimers } from "@reyn/wal";
 import type { Skill, Transition } from "./define-skill.ts";
 import { SkillError } from "./errors.ts";
+import { fit } from "./json-schema.ts";
 import { runModelPhase } from "./model-phase.ts";
 import { contextOf } from "./phase-context.ts";
 import { phaseCompleted, phaseEntered, skillRunCompleted, skillRunStarted } from "./records.ts";
@@ -48,8 +49,8 @@ export async function startRun<Input>(
  * Goes on until the run is over, and with it each call that a phase has left under way.
  *
  * @returns the output of the last phase
- * @throws the signal's reason when it is cancelled, and what a phase throws: the run is then kept, and can be run again. But
- * `SKILL_ABORTED` and `STEP_DISCARDED` say that it is over: record `skillRunDiscarded` with that reason
+ * @throws the signal's reason when it is cancelled, and what a phase throws: the run is then kept, and can be run again, unless
+ * `endsRun` says that it is over: record `skillRunDiscarded` with that reason
  */
 export async function runSkill<Input>(
 	id: string,
@@ -150,13 +151,10 @@ function asKept(value: unknown): unknown {
 }
 
 function parseInput<Input>(skill: Skill<Input>, input: unknown): Input {
-	const result = skill.input["~standard"].validate(input);
-	if (!(result instanceof Promise) && !result.issues) return result.value;
-	const why =
-		result instanceof Promise
-			? "its schema is asynchronous"
-			: result.issues?.map(({ path, message }) => `${path?.map(String).join(".") ?? ""}: ${message}`).join("; ");
-	throw new SkillError("SKILL_INVALID_INPUT", `the input of ${skill.name} does not fit: ${why}`, { skill: skill.name });
+	const found = fit(skill.input, input);
+	if (found.kind === "fits") return found.value;
+	const { name } = skill;
+	throw new SkillError("SKILL_INVALID_INPUT", `the input of ${name} does not fit: ${found.why}`, { skill: name });
 }
 
 function transition<Input>(skill: Skill<Input>, what: string): SkillError {

@@ -15,6 +15,7 @@ import { isReynError, type Seq, WalError, type WalRecord } from "@reyn/wal";
 import { z } from "zod";
 import { RuntimeError } from "../../kernel/errors.ts";
 import type { Kernel } from "../../kernel/feature.ts";
+import { ADOPT } from "../../kernel/records.ts";
 import { mainSession } from "../../kernel/sessions.ts";
 import { IMAGES } from "../../kernel/store.ts";
 import { type FileHistory, type FilesSince, type TouchedFile, versionIn } from "./file-history.ts";
@@ -58,9 +59,6 @@ const along = z.object({
 	/** Only these paths. Absent: all. */
 	only: z.array(z.string()).optional(),
 });
-
-/** The mode of a reset that leaves history as it is, and takes a file over from another moment. */
-export const ADOPT = "adopt";
 
 /** The name by which it stands there. */
 const FILES = "files";
@@ -150,7 +148,10 @@ export class FileRestore {
 		return { [FILES]: given.data };
 	}
 
-	/** What the moves from a reset on, that this process has made or finished, have done to files together; undefined: none took any along. */
+	/**
+	 * What the moves from a reset on, that this process has made or finished, have done to files together; undefined: none took any along.
+	 * What those before it did is forgotten: moves are made, and told of, one after the other.
+	 */
 	doneFrom(seq: Seq): FilesRestored | undefined {
 		this.#done = this.#done.filter((each) => each.seq >= seq);
 		const all = this.#done.map(({ restored }) => restored);

@@ -2,6 +2,7 @@
 import { spillText, type Tool } from "@reyn/journal";
 import {
 	type ChildPurity,
+	endsRun,
 	findRun,
 	policyFor,
 	runLane,
@@ -16,7 +17,7 @@ import {
 	startRun,
 } from "@reyn/skill-resume";
 import { entryAt } from "@reyn/snapshot";
-import { isReynError, type Scope } from "@reyn/wal";
+import type { Scope } from "@reyn/wal";
 import { atOnce, type End, type Keep, sayEnd, shownWhenOver, stopReason, type Went } from "../../kernel/background.ts";
 import type { FeatureHost, Frame, Kernel, Piece } from "../../kernel/feature.ts";
 import type { ModelCost } from "../../kernel/meter.ts";
@@ -114,7 +115,7 @@ export class SkillHost implements FeatureHost {
 		try {
 			return await this.#run(session, run, signal, keep);
 		} catch (error) {
-			if (!isOver(error)) throw error;
+			if (!endsRun(error)) throw error;
 			return this.#giveUp(session, run, stopReason(signal, error), keep);
 		}
 	}
@@ -195,9 +196,6 @@ const endOf = (session: Session, run: string): End => ({
 	lane: runLane(run),
 	ended: () => runOf(session, run)?.ended,
 });
-
-/** Was the run ended by itself, or by the policy for steps in doubt? */
-const isOver = (error: unknown): boolean => isReynError(error, "STEP_DISCARDED") || isReynError(error, "SKILL_ABORTED");
 
 const fromOf = (run: string): From => ({ kind: SKILL, id: run });
 
