@@ -1,5 +1,14 @@
 /** Tasks that live in another system: the port to it, and what of them is bound to sessions. */
-export type { TaskBackend, TaskCapabilities, TaskChanges, TaskDraft, TaskFilter, TaskWritten } from "./backend.ts";
+export type {
+	RewindableTasks,
+	TaskBackend,
+	TaskCapabilities,
+	TaskChanges,
+	TaskDraft,
+	TaskFilter,
+	TaskWritten,
+} from "./backend.ts";
+export { checkedTasks } from "./checked.ts";
 export { type TaskCode, TaskError } from "./errors.ts";
 export {
 	type TaskHolder,
@@ -13,6 +22,7 @@ export {
 	taskSubscribed,
 	taskUnbound,
 } from "./records.ts";
+export { assertNoCycle, nextStatus, settledStatus } from "./rules.ts";
 export {
 	isOver,
 	type Task,
