@@ -7,9 +7,10 @@ import Database from "better-sqlite3";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { checkedTasks } from "../src/index.ts";
 import { openDatabase } from "../src/sqlite/database.ts";
-import { sqliteTasks } from "../src/sqlite/index.ts";
+import { rewindableSqliteTasks, sqliteTasks } from "../src/sqlite/index.ts";
 import { SqliteTasks } from "../src/sqlite/tasks.ts";
 import { testTaskBackend } from "../src/testing/index.ts";
+import { log } from "./log.ts";
 
 let directory: string;
 let stores = 0;
@@ -31,6 +32,11 @@ testTaskBackend(runner, "sqlite", async () => {
 			database.close();
 		},
 	};
+});
+
+testTaskBackend(runner, "sqlite that can go back", async () => {
+	const at = join(directory, `${++stores}`);
+	return { open: () => rewindableSqliteTasks({ path: join(at, "tasks.db"), directory: join(at, "generations"), log }) };
 });
 
 testTaskBackend(runner, "sqlite that another connection may hold", async () => {
