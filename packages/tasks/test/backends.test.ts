@@ -1,15 +1,17 @@
 /** The contract of a backend, over those that we have. */
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { randomIds, systemClock } from "@reyn/wal";
 import Database from "better-sqlite3";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { isDeep } from "../../../tests/sample.ts";
 import { checkedTasks } from "../src/index.ts";
 import { openDatabase } from "../src/sqlite/database.ts";
-import { rewindableSqliteTasks, sqliteTasks } from "../src/sqlite/index.ts";
+import { rewindableSqliteTasks } from "../src/sqlite/index.ts";
 import { SqliteTasks } from "../src/sqlite/tasks.ts";
 import { testTaskBackend } from "../src/testing/index.ts";
+import { directoryTasks } from "./directory-tasks.ts";
 import { log } from "./log.ts";
 
 let directory: string;
@@ -21,25 +23,8 @@ afterAll(() => rm(directory, { recursive: true, force: true }));
 
 const runner = { describe, test, expect };
 
+/** As `sqliteTasks`, but for its patience with a connection that holds the database. */
 testTaskBackend(runner, "sqlite", async () => {
-	const path = join(directory, `${++stores}`, "tasks.db");
-	const another = (): Database.Database => new Database(path);
-	return {
-		open: async () => sqliteTasks({ path }),
-		async remove(id) {
-			const database = another();
-			database.prepare("DELETE FROM reyn_task WHERE id = ?").run(id);
-			database.close();
-		},
-	};
-});
-
-testTaskBackend(runner, "sqlite that can go back", async () => {
-	const at = join(directory, `${++stores}`);
-	return { open: () => rewindableSqliteTasks({ path: join(at, "tasks.db"), directory: join(at, "generations"), log }) };
-});
-
-testTaskBackend(runner, "sqlite that another connection may hold", async () => {
 	const path = join(directory, `${++stores}`, "tasks.db");
 	return {
 		open: async () => {
@@ -50,6 +35,36 @@ testTaskBackend(runner, "sqlite that another connection may hold", async () => {
 			const holder = new Database(path);
 			holder.exec("BEGIN IMMEDIATE");
 			return async () => void holder.close();
+		},
+		async remove(id) {
+			const database = new Database(path);
+			database.prepare("DELETE FROM reyn_task WHERE id = ?").run(id);
+			database.close();
+		},
+	};
+});
+
+if (isDeep)
+	testTaskBackend(runner, "sqlite that can go back", async () => {
+		const at = join(directory, `${++stores}`);
+		return {
+			open: () => rewindableSqliteTasks({ path: join(at, "tasks.db"), directory: join(at, "generations"), log }),
+		};
+	});
+
+testTaskBackend(runner, "a directory of files", async () => {
+	const at = join(directory, `${++stores}`);
+	const file = (id: string): string => join(at, `${id}.json`);
+	return {
+		open: async () => directoryTasks(at),
+		async breakDown() {
+			await rename(at, `${at} away`);
+			return () => rename(`${at} away`, at);
+		},
+		remove: (id) => rm(file(id)),
+		// As an editor does: not beside it, and not by the lock.
+		async retitle(id, title) {
+			await writeFile(file(id), JSON.stringify({ ...JSON.parse(await readFile(file(id), "utf8")), title }));
 		},
 	};
 });

@@ -165,7 +165,7 @@ const fatal = [
 	["capture", "capture sealed"],
 ] as const;
 
-test.each(some(fatal, 2))(
+test.each(some(fatal, 3))(
 	"killed in a %s after `%s`, the tasks are the old ones or the restored ones, whole",
 	async (action, step) => {
 		const tasks = await opened();

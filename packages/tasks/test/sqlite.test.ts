@@ -6,9 +6,6 @@ import { dirname, join } from "node:path";
 import { randomIds, systemClock } from "@reyn/wal";
 import Database from "better-sqlite3";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { startSource } from "../../../tests/kit/killable.ts";
-import { SEED, seeded } from "../../../tests/kit/seeded.ts";
-import { sample } from "../../../tests/sample.ts";
 import type { TaskBackend } from "../src/index.ts";
 import { openDatabase } from "../src/sqlite/database.ts";
 import { sqliteTasks } from "../src/sqlite/index.ts";
@@ -38,47 +35,6 @@ test("the file and its directory are their owner's alone, and each commit is syn
 	);
 	await tasks.close();
 });
-
-test("what is killed at any moment knows a key if and only if its write was made, and two processes make each once", async () => {
-	const random = seeded(SEED);
-	const acknowledged: string[] = [];
-	// In the first round both make the database at the same moment.
-	for (let round = 0; round < sample(2, 20); round++) {
-		const writers = ["a", "b"].map((me) =>
-			startSource(join(import.meta.dirname, "write-until-killed.ts"), [path, `${me}${round}`]),
-		);
-		for (const { line } of writers) await line((said) => said.includes(` status ${random.below(6)}`));
-		for (const { kill } of writers) await kill();
-		const tasks = sqliteTasks({ path });
-		for (const { lines } of writers) acknowledged.push(...lines);
-		await assertWhole(tasks, acknowledged);
-		await tasks.close();
-	}
-	expect(acknowledged.length).toBeGreaterThan(20);
-});
-
-/** Each acknowledged write is there, each task and comment is of a key, and each change of a status is as the keys tell. */
-async function assertWhole(tasks: TaskBackend, acknowledged: readonly string[]): Promise<void> {
-	for (const key of acknowledged) expect([key, await tasks.written(key)]).not.toEqual([key, undefined]);
-	const list = await tasks.list({ limit: 100_000 });
-	expect(new Set(list.map(({ title }) => title)).size).toBe(list.length);
-	for (const task of list) {
-		const [who = "", n] = task.title.split(" ");
-		expect(await tasks.written(`${who} create ${n}`)).toMatchObject({ task: { id: task.id } });
-		if (who === "shared") continue;
-		const known = async (what: string): Promise<boolean> => (await tasks.written(`${who} ${what} ${n}`)) !== undefined;
-		expect([task.title, task.status]).toEqual([task.title, (await known("done")) ? "done" : "unassigned"]);
-		expect((await tasks.comments(task.id)).length).toBe((await known("comment")) ? 1 : 0);
-	}
-	const titles = new Map(list.map(({ id, title }) => [id, title]));
-	for (const { title, status, waitsFor, outcome } of list) {
-		const [who, n] = title.split(" ");
-		if (who !== "shared") continue;
-		const by = titles.get(waitsFor[0] ?? "")?.split(" ")[0];
-		const isDone = (await tasks.written(`${by} done ${n}`)) !== undefined;
-		expect([title, status]).toEqual([title, outcome === undefined ? "unassigned" : isDone ? "ready" : "blocked"]);
-	}
-}
 
 test("a full disk and one that may not be written are down: nothing is written, and the same write is made later", async () => {
 	const { database, tasks } = withConnection();

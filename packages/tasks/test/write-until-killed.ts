@@ -1,8 +1,9 @@
 /** Writes tasks without end, and says each key once its write is acknowledged. What is called `shared` the other process writes too. */
 import { sqliteTasks } from "../src/sqlite/index.ts";
+import { directoryTasks } from "./directory-tasks.ts";
 
-const [path = "", me = ""] = process.argv.slice(2);
-const tasks = sqliteTasks({ path });
+const [path = "", me = "", kind] = process.argv.slice(2);
+const tasks = kind === "directory" ? directoryTasks(path) : sqliteTasks({ path });
 for (let n = 0; ; n++) {
 	const { id } = await tasks.create({ title: `${me} ${n}` }, `${me} create ${n}`);
 	console.log(`${me} create ${n}`);
