@@ -14,6 +14,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
 	"rewind-modes": ["timetravel", "snapshot", "wal"],
 	plan: ["journal", "snapshot", "wal"],
 	"skill-resume": ["journal", "snapshot", "wal"],
+	tasks: ["journal", "snapshot", "wal"],
 	runtime: ["rewind-modes", "plan", "skill-resume", "timetravel", "journal", "snapshot", "wal"],
 	operator: ["runtime", "rewind-modes", "plan", "skill-resume", "timetravel", "journal", "wal"],
 	tools: ["journal", "wal"],
