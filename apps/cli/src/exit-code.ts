@@ -54,6 +54,7 @@ const byErrorCode: Readonly<Record<string, number>> = {
 	SKILL_INVALID_INPUT: exitCodes.usage,
 	SKILL_INVALID_RUN: exitCodes.usage,
 	SKILL_POLICY: exitCodes.usage,
+	SKILL_PAUSED: exitCodes.refused,
 	SKILL_UNKNOWN: exitCodes.notFound,
 	SKILL_UNKNOWN_RUN: exitCodes.notFound,
 	SNAPSHOT_NEWER_FORMAT: exitCodes.refused,

@@ -4,10 +4,13 @@ import { isReynError, ReynError } from "@reyn/wal";
 export type SkillCode =
 	| "SKILL_ABORTED"
 	| "SKILL_BRANCHES"
+	| "SKILL_CALL"
+	| "SKILL_CHILD"
 	| "SKILL_GRAPH"
 	| "SKILL_INVALID_INPUT"
 	| "SKILL_INVALID_RUN"
 	| "SKILL_POLICY"
+	| "SKILL_PAUSED"
 	| "SKILL_TRANSITION"
 	| "SKILL_UNKNOWN"
 	| "SKILL_UNKNOWN_RUN";

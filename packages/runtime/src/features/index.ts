@@ -1,5 +1,6 @@
 /** The kinds of work that a runtime has by itself, in their order. */
 import { PLAN_TOOL } from "@reyn/plan";
+import { skillToolName } from "@reyn/skill-resume";
 import { compose } from "../kernel/compose.ts";
 import type { Feature } from "../kernel/feature.ts";
 import type { BudgetHost } from "./budget/budget-host.ts";
@@ -21,7 +22,6 @@ import { type ScriptHost, scriptFeature } from "./script/index.ts";
 import type { ScriptOptions } from "./script/scripts.ts";
 import { type SkillFeatureOptions, skillFeature } from "./skill/index.ts";
 import type { SkillHost } from "./skill/skill-host.ts";
-import { skillToolName } from "./skill/skill-tool.ts";
 
 export interface BuiltIn {
 	readonly question: Feature<QuestionHost>;

@@ -12,7 +12,7 @@ import {
 	skillRuns,
 } from "@reyn/skill-resume";
 import type { Feature } from "../../kernel/feature.ts";
-import { backgroundMessages } from "../../kernel/services.ts";
+import { asker, backgroundMessages } from "../../kernel/services.ts";
 import { auditSkill } from "./audit.ts";
 import { skillRunsIn } from "./pieces.ts";
 import { SkillHost } from "./skill-host.ts";
@@ -40,7 +40,7 @@ export const skillFeature = ({
 				? { takenBackBy: { scope: record.scope } }
 				: undefined,
 	},
-	needs: [backgroundMessages],
+	needs: [asker, backgroundMessages],
 	pieces: skillRunsIn,
 	settle: ({ id }, before) =>
 		before ? { becomes: "running" } : { becomes: "waiting", draft: skillRunPaused({ run: id }) },

@@ -7,8 +7,10 @@ import {
 	policyFor,
 	runLane,
 	runSkill,
+	runText,
 	type Skill,
 	SkillError,
+	type SkillQuestion,
 	type SkillResume,
 	type SkillRun,
 	skillRunDiscarded,
@@ -21,11 +23,11 @@ import type { Scope } from "@reyn/wal";
 import { atOnce, type End, type Keep, sayEnd, shownWhenOver, stopReason, type Went } from "../../kernel/background.ts";
 import type { FeatureHost, Frame, Kernel, Piece } from "../../kernel/feature.ts";
 import type { ModelCost } from "../../kernel/meter.ts";
-import { type BackgroundMessages, backgroundMessages, type From } from "../../kernel/services.ts";
+import { asker, type BackgroundMessages, backgroundMessages, type From, startKey } from "../../kernel/services.ts";
 import type { Session } from "../../kernel/session.ts";
 import { Children } from "./children.ts";
 import type { SkillEvent } from "./events.ts";
-import { runText, SKILL, skillWork } from "./pieces.ts";
+import { parentStep, SKILL, skillWork } from "./pieces.ts";
 
 export interface SkillOptions {
 	readonly skills: readonly Skill[];
@@ -146,12 +148,21 @@ export class SkillHost implements FeatureHost {
 	#ready(session: Session, id: string, signal: AbortSignal, keep: Keep) {
 		const current = (): SkillRun => runOf(session, id) as SkillRun;
 		const skill = this.#find(current().skill);
-		const agent = this.#kernel.agentFor(session.scope, fromOf(id), current().model);
+		const { model: begunWith, parent } = current();
+		const agent = this.#kernel.agentFor(session.scope, fromOf(id), begunWith);
+		const { kind, id: work } = parent === undefined ? fromOf(id) : parentStep(parent);
+		const piece = this.#kernel.find({ kind, id: work });
 		const whenInDoubt = policyFor(skill.name, this.#options.resume);
 		const ports = {
 			...this.#kernel.using(session, signal),
 			model: agent.model,
-			tools: agent.tools,
+			tools: piece ? this.#kernel.tools({ session, piece, for: "phase", model: agent.model.id }) : agent.tools,
+			children: this.#children.of(session, agent.model.id),
+			ask: async ({ seq, lane, question, choices, signal: open }: SkillQuestion) => {
+				const asking = { key: startKey(seq), lane, from: { kind, id: work }, question, ...(choices && { choices }) };
+				const answer = await this.#kernel.get(asker).ask(session, { ...asking, waits: true }, open);
+				return answer.kind === "answered" ? answer.text : undefined;
+			},
 			run: current,
 			whenInDoubt: () => whenInDoubt,
 			onBoundary: async (kind: "phase", title: string, at: Scope) => {

@@ -1,8 +1,8 @@
 /** What a skill is as a tool. */
-import { defineSkill, done, type Skill } from "@reyn/skill-resume";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { skillTool } from "../src/features/skill/skill-tool.ts";
+import { defineSkill, done, type Skill } from "../src/index.ts";
+import { skillTool } from "../src/skill-tool.ts";
 
 const skill = (more: object = {}): Skill =>
 	defineSkill({
@@ -11,7 +11,8 @@ const skill = (more: object = {}): Skill =>
 		...more,
 	}) as Skill;
 
-const tool = (more?: object) => skillTool(skill(more), { run: async () => "one", answer: () => undefined });
+const tool = (more?: object) =>
+	skillTool(skill(more), { run: async () => ({ kind: "done", output: "one" }), endOf: () => undefined });
 
 test("one whose name no tool can have is not offered", () => {
 	expect(tool()?.name).toBe("skill_count");
