@@ -6,9 +6,12 @@ export type SkillCode =
 	| "SKILL_BRANCHES"
 	| "SKILL_GRAPH"
 	| "SKILL_INVALID_INPUT"
+	| "SKILL_LOAD"
 	| "SKILL_TRANSITION"
+	| "SKILL_TWICE"
 	| "SKILL_UNKNOWN"
-	| "SKILL_UNKNOWN_RUN";
+	| "SKILL_UNKNOWN_RUN"
+	| "SKILL_UNTRUSTED";
 
 /** An error of this package; each code is a heading in its README. */
 export class SkillError extends ReynError<SkillCode> {}

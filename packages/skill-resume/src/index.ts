@@ -8,10 +8,12 @@ export {
 	type Phase,
 	type PhaseContext,
 	type Skill,
+	type SkillSource,
 	type StepOptions,
 	type Transition,
 } from "./define-skill.ts";
 export { endsRun, type SkillCode, SkillError } from "./errors.ts";
+export { type FoundSkills, type SkillProblem, skillNamed } from "./found-skills.ts";
 export { jsonSchemaOf } from "./json-schema.ts";
 export {
 	type ChildPurity,

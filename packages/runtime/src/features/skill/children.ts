@@ -1,4 +1,4 @@
-/** Runs skills as children of calls of plan steps: one child a call, wherever its process is killed, and no orphan. */
+/** Runs skills that models call: in a step of a plan as a child of the call, in a turn in the background. One run a call, wherever its process is killed. */
 import { laneClosed, type Tool, type ToolAnswer } from "@reyn/journal";
 import { isBeneath, reasonOf } from "@reyn/journal/internal";
 import {
@@ -18,14 +18,17 @@ import { isReynError, type Scope, type Seq } from "@reyn/wal";
 import type { Frame, Kernel } from "../../kernel/feature.ts";
 import { type ModelCost, sumOf } from "../../kernel/meter.ts";
 import type { Session } from "../../kernel/session.ts";
+import type { KnownSkills } from "./known-skills.ts";
 import { childScope, runText } from "./pieces.ts";
 import { type ChildCall, skillTool } from "./skill-tool.ts";
 
 export interface ChildrenOptions {
-	readonly skills: readonly Skill[];
+	readonly skills: KnownSkills;
 	readonly childPurity: ChildPurity;
 	/** Goes on with a run to its end. @returns its output. @throws JournalError `STEP_DISCARDED` by the policy for steps in doubt, and what a phase throws */
 	run(session: Session, id: string, scope: Scope, signal: AbortSignal): Promise<unknown>;
+	/** Sets a run going in the background, which is no child. */
+	launch(session: Session, run: string): void;
 }
 
 export class Children {
@@ -39,16 +42,39 @@ export class Children {
 		this.#options = options;
 	}
 
-	/** Offers each skill to steps, as a tool. */
+	/** Offers each skill as a tool: a step waits for its output, and a turn does not. */
 	tools({ session, for: who, model }: Frame): readonly Tool[] {
-		if (who !== "step") return [];
-		return this.#options.skills.flatMap((skill) => {
+		return this.#options.skills.now.skills.flatMap((skill) => {
+			if (who === "turn") {
+				const ports = {
+					run: (input: unknown, { started }: ChildCall) => this.#begun(session, skill, model, input, started),
+					answer: (started: Seq) => begunAnswer(skill, begunRun(session, started)),
+				};
+				return skillTool(skill, ports) ?? [];
+			}
 			const ports = {
 				run: (input: unknown, call: ChildCall) => this.#run(session, skill, model, input, call),
 				answer: (started: Seq) => answerOf(newest(session, started)?.run),
 			};
 			return skillTool(skill, ports) ?? [];
 		});
+	}
+
+	/** Starts the run of a call of a turn, unless it is there: then it goes on by itself. @throws SkillError `SKILL_INVALID_INPUT` */
+	async #begun(
+		session: Session,
+		skill: Skill,
+		model: string | undefined,
+		input: unknown,
+		started: Seq,
+	): Promise<ToolAnswer> {
+		const id = begunId(started);
+		if (!begunRun(session, started)) {
+			const { id: asked } = this.#kernel.agent(session.scope, model).model;
+			await startRun(id, skill, input, { ...session.scope, run: id }, session.log, asked);
+		}
+		this.#options.launch(session, id);
+		return begunAnswer(skill, id) as ToolAnswer;
 	}
 
 	/** Ends the open children below a lane, since what is around them has ended. */
@@ -109,6 +135,20 @@ export class Children {
 		return next;
 	}
 }
+
+/** Names a run by the call of a turn that has started it. */
+const begunId = (started: Seq): string => `t${started}`;
+
+const begunRun = (session: Session, started: Seq): string | undefined => {
+	const id = begunId(started);
+	return entryAt(session.view.get(skillRuns), id) && id;
+};
+
+/** What a call in a turn is told of its run; undefined: there is none yet. */
+const begunAnswer = ({ name }: Skill, run: string | undefined): ToolAnswer | undefined =>
+	run === undefined
+		? undefined
+		: { text: `The skill ${name} works in the background as run ${run}. Its output is told here when it is there.` };
 
 /** Names a child by its call: the second one of a call is there only if the first was ended by what is around it. */
 const childId = (started: Seq, times: number): string => `c${started}${times > 1 ? `.${times}` : ""}`;

@@ -1,4 +1,4 @@
-/** A skill as a tool of plan steps: it runs as a child of the call, and its output is the answer. */
+/** A skill as a tool: in a step of a plan it runs as a child of the call, and its output is the answer; in a turn it is started. */
 import type { Tool, ToolAnswer } from "@reyn/journal";
 import { startOf } from "@reyn/journal/internal";
 import { jsonSchemaOf, type Skill } from "@reyn/skill-resume";
@@ -14,7 +14,7 @@ export interface ChildCall {
 }
 
 export interface ChildPorts {
-	/** Runs the child of a call to its end: one that is open goes on. @throws what leaves it open */
+	/** Runs the child of a call to its end, where one is open that; or starts the run of a call. @throws what leaves it open */
 	run(input: unknown, call: ChildCall): Promise<string | ToolAnswer>;
 	/** The answer of the child of a call; undefined: it has none yet. */
 	answer(started: Seq): string | ToolAnswer | undefined;
