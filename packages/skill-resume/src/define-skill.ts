@@ -16,6 +16,15 @@ export interface Skill<Input = unknown> {
 	readonly maxVisits: number;
 	/** What a whole run does to the world: it decides what becomes of one that is a child, and whose process ended. */
 	readonly purity: Purity;
+	/** Where its text lies, as `findSkills` of `@reyn/skill-resume/files` says. Absent: a program has defined it. */
+	readonly source?: SkillSource;
+}
+
+export interface SkillSource {
+	/** The path of its file, or the name of its package. */
+	readonly path: string;
+	/** SHA-256 of its text, hex, with the files that it imports beside it or below; of a package, of its first file alone. */
+	readonly hash: string;
 }
 
 /** A skill, whatever its input is: it is checked by the skill's own schema where it comes in. */

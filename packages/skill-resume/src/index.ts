@@ -17,10 +17,12 @@ export {
 	type Phase,
 	type PhaseContext,
 	type Skill,
+	type SkillSource,
 	type StepOptions,
 	type Transition,
 } from "./define-skill.ts";
 export { endsRun, type SkillCode, SkillError } from "./errors.ts";
+export { type FoundSkills, type SkillProblem, skillNamed } from "./found-skills.ts";
 export { jsonSchemaOf } from "./json-schema.ts";
 export { type OpenSkillsOptions, openSkills, type SkillEnd, type SkillLog, type Skills } from "./open-skills.ts";
 export {
@@ -54,5 +56,5 @@ export {
 	type SkillRuns,
 	skillRuns,
 } from "./skill-runs.ts";
-export { runText, skillToolName, skillTools } from "./skill-tool.ts";
+export { runText, type SkillCalls, skillTool, skillToolName, skillTools } from "./skill-tool.ts";
 export { startRun } from "./start-run.ts";

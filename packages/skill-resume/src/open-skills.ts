@@ -7,6 +7,7 @@ import type { z } from "zod";
 import { endChildrenBelow } from "./children.ts";
 import type { AnySkill, Skill } from "./define-skill.ts";
 import { endsRun, SkillError } from "./errors.ts";
+import { skillNamed } from "./found-skills.ts";
 import { policyFor, readSkillResume, type SkillResume, type skillResumeSchema } from "./policy.ts";
 import { skillRecords, skillRunDiscarded, skillRunResumed } from "./records.ts";
 import { runLane } from "./resume-point.ts";
@@ -239,12 +240,12 @@ class OpenedSkills implements Skills {
 	}
 
 	#find(name: string): Skill {
-		const { skills } = this.#options;
-		const skill = skills.find((each) => each.name === name);
-		// Its input is checked by its own schema, before it is begun and when it goes on.
-		if (skill) return skill as Skill;
-		const there = skills.map((each) => each.name).join(", ") || "none";
-		throw new SkillError("SKILL_UNKNOWN", `no skill "${name}"; there are: ${there}`, { skill: name });
+		return skillNamed({ skills: this.#skills, problems: [] }, name);
+	}
+
+	/** Their inputs are checked by their own schemas, before they are begun and when they go on. */
+	get #skills(): readonly Skill[] {
+		return this.#options.skills as readonly Skill[];
 	}
 
 	get #runs(): SkillRuns {
@@ -253,10 +254,10 @@ class OpenedSkills implements Skills {
 
 	#portsOf(id: string, { name }: Skill, signal: AbortSignal): SkillPorts {
 		const { wal, session, results } = this.#log;
-		const { skills, model, tools = [], ask, childPurity, gate, observe, modelPolicy, clock, timers } = this.#options;
+		const { model, tools = [], ask, childPurity, gate, observe, modelPolicy, clock, timers } = this.#options;
 		const inDoubt = policyFor(name, this.#resume);
 		const ports = portsIn(session, id, {
-			...{ wal, signal, results, model, tools, ask, skills: skills as readonly Skill[] },
+			...{ wal, signal, results, model, tools, ask, skills: this.#skills },
 			...{ gate, modelPolicy, clock, timers, whenInDoubt: () => inDoubt },
 			...(childPurity && { childPurity }),
 			...(observe && { observe }),

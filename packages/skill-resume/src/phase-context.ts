@@ -18,8 +18,9 @@ import type { AgentOptions, BranchesFailed } from "@reyn/journal/script";
 import { isReynError } from "@reyn/wal";
 import { z } from "zod";
 import type { ChildEnd } from "./children.ts";
-import type { PhaseContext, Skill } from "./define-skill.ts";
+import type { PhaseContext } from "./define-skill.ts";
 import { SkillError } from "./errors.ts";
+import { skillNamed } from "./found-skills.ts";
 import type { SkillPorts } from "./run-skill.ts";
 
 /** Where a phase runs. */
@@ -75,7 +76,7 @@ export function contextOf(at: PhaseAt, lane: Lane, ports: SkillPorts): PhaseCont
 		},
 		async skill(name, input) {
 			const { children } = ports;
-			const called = skillNamed(children?.skills ?? [], read(at, "skill", z.string(), name));
+			const called = skillNamed({ skills: children?.skills ?? [], problems: [] }, read(at, "skill", z.string(), name));
 			const endOf = (end: ChildEnd): Reconciled<unknown> & { kind: "done" | "failed" } =>
 				end.kind === "done"
 					? { kind: "done", result: end.output }
@@ -127,15 +128,6 @@ export function toolNamed({ skill, phase, tools }: Pick<PhaseAt, "skill" | "phas
 		`there is no tool "${name}" for phase "${phase}" of ${skill}; there ${known.length === 0 ? "is none" : `are ${known.join(", ")}`}`,
 		{ skill, phase, tool: name, known },
 	);
-}
-
-/** @throws SkillError `SKILL_UNKNOWN` */
-export function skillNamed(skills: readonly Skill[], name: string): Skill {
-	const skill = skills.find((each) => each.name === name);
-	if (skill) return skill;
-	const known = skills.map((each) => each.name);
-	const there = known.length === 0 ? "there is none" : `there are ${known.join(", ")}`;
-	throw new SkillError("SKILL_UNKNOWN", `no skill "${name}"; ${there}`, { skill: name });
 }
 
 /** The arguments of a call. @throws SkillError `SKILL_CALL` naming the phase and the field */

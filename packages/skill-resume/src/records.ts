@@ -14,6 +14,8 @@ export const skillRunStarted = defineRecord(
 		input: value,
 		/** The id of the model that it is begun with. Absent in older logs: unknown. */
 		model: z.string().optional(),
+		/** The hash of the skill's text. Absent: it lies in no file. */
+		hash: z.string().optional(),
 		/** The lane of the call that it runs in: it is a child, whose own lane lies below, and ends with the work around it. */
 		parent: z.string().optional(),
 	}),

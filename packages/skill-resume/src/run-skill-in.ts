@@ -5,7 +5,7 @@ import { type Scope, systemTimers } from "@reyn/wal";
 import { skillChildren } from "./children.ts";
 import type { Skill } from "./define-skill.ts";
 import { endsRun } from "./errors.ts";
-import { skillNamed } from "./phase-context.ts";
+import { skillNamed } from "./found-skills.ts";
 import type { ChildPurity } from "./policy.ts";
 import { skillRunDiscarded } from "./records.ts";
 import { runLane } from "./resume-point.ts";
@@ -85,7 +85,7 @@ export function portsIn(session: SkillSession, id: string, ports: SkillInPorts):
 			),
 		run: (child, _scope, until) => {
 			const { skill: name } = entryAt(runs(), child) as SkillRun;
-			return runSkill(child, skillNamed(skills, name), scope, {
+			return runSkill(child, skillNamed({ skills, problems: [] }, name), scope, {
 				...portsOf(child),
 				deliver: async () => {},
 				signal: until,

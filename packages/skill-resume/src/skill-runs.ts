@@ -25,6 +25,8 @@ const skillRun = z.object({
 	input: z.unknown().optional(),
 	/** The id of the model that it was begun with; absent: unknown. */
 	model: z.string().optional(),
+	/** The hash of the text of its skill when it began. Absent: unknown, or it lies in no file. */
+	hash: z.string().optional(),
 	/** The lane of the call that it runs in, if it is a child. */
 	parent: z.string().optional(),
 	/** What the model calls of a child cost, since the call around it tells that. Absent: it has none. */
@@ -69,10 +71,11 @@ export const skillRuns = defineProjection<SkillRuns>({
 	schema: skillRunsState,
 	init: () => ({}),
 	handle: (on) => [
-		on(skillRunStarted, (state, { run, skill, input, model, parent }, { seq }) =>
+		on(skillRunStarted, (state, { run, skill, input, model, hash, parent }, { seq }) =>
 			placed(state, run, {
 				...{ skill, started: seq, since: seq, input, visits: {}, status: "running" as const },
 				...(model === undefined ? {} : { model }),
+				...(hash === undefined ? {} : { hash }),
 				...(parent === undefined ? {} : { parent }),
 			}),
 		),

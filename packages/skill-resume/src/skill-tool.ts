@@ -1,7 +1,8 @@
-/** A skill as a tool of a model: it runs as a child of the call, and its output is the answer. */
+/** A skill as a tool of a model. As a child of the call its output is the answer; or it is only started. */
 import type { Tool, ToolAnswer } from "@reyn/journal";
 import { startOf } from "@reyn/journal/internal";
-import type { ChildEnd, SkillChildren } from "./children.ts";
+import type { Seq } from "@reyn/wal";
+import type { ChildCall, ChildEnd, SkillChildren } from "./children.ts";
 import type { Skill } from "./define-skill.ts";
 import { jsonSchemaOf } from "./json-schema.ts";
 
@@ -12,12 +13,29 @@ const callable = /^[A-Za-z0-9_-]{1,58}$/;
 export const skillToolName = ({ name }: Pick<Skill, "name">): string | undefined =>
 	callable.test(name) ? `skill_${name}` : undefined;
 
-/** Each skill as a tool, but for those by whose names no tool can be called. */
-export const skillTools = (children: SkillChildren): readonly Tool[] =>
-	children.skills.flatMap((skill) => skillTool(skill, children) ?? []);
+/** Each skill as a tool that runs a child, but for those by whose names no tool can be called. */
+export const skillTools = ({ skills, run, endOf }: SkillChildren): readonly Tool[] =>
+	skills.flatMap((skill) => {
+		const calls: SkillCalls = {
+			run: async (input, call) => answerOf(await run(skill, input, call)),
+			answer(started) {
+				const end = endOf(started);
+				return end && answerOf(end);
+			},
+		};
+		return skillTool(skill, calls) ?? [];
+	});
+
+/** What a call of the tool of a skill does. */
+export interface SkillCalls {
+	/** @returns the answer of the call. @throws what leaves it open */
+	run(input: unknown, call: ChildCall): Promise<string | ToolAnswer>;
+	/** The answer of a call that was cut; undefined: it has none, and is made again. @param started as in {@link ChildCall} */
+	answer(started: Seq): string | ToolAnswer | undefined;
+}
 
 /** @returns undefined for a skill by whose name no tool can be called */
-export function skillTool(skill: Skill, { run, endOf }: Pick<SkillChildren, "run" | "endOf">): Tool | undefined {
+export function skillTool(skill: Skill, { run, answer }: SkillCalls): Tool | undefined {
 	const name = skillToolName(skill);
 	if (name === undefined) return undefined;
 	const hasEffects = skill.purity === "side_effect" || skill.purity === "external";
@@ -30,11 +48,11 @@ export function skillTool(skill: Skill, { run, endOf }: Pick<SkillChildren, "run
 		wants: async () => (hasEffects ? [{ action: "skill", subject: skill.name }] : []),
 		async call(input, { signal, idempotencyKey = "", lane }) {
 			if (!lane) throw new Error(`${name} runs in the call of a step; start the skill by itself to run it elsewhere`);
-			return answerOf(await run(skill, input, { lane: lane.path, started: startOf(idempotencyKey), signal }));
+			return run(input, { lane: lane.path, started: startOf(idempotencyKey), signal });
 		},
 		async reconcile(idempotencyKey) {
-			const end = endOf(startOf(idempotencyKey));
-			return end ? { kind: "done", result: answerOf(end) } : { kind: "not_done" };
+			const result = answer(startOf(idempotencyKey));
+			return result === undefined ? { kind: "not_done" } : { kind: "done", result };
 		},
 	};
 }

@@ -24,7 +24,9 @@ export async function startRun<Input>(
 	parent?: string,
 ): Promise<void> {
 	parseInput(skill, input);
-	const started = { run: id, skill: skill.name, input: asKept(input), model, ...(parent !== undefined && { parent }) };
+	const { name, source } = skill;
+	const more = { ...(source && { hash: source.hash }), ...(parent !== undefined && { parent }) };
+	const started = { run: id, skill: name, input: asKept(input), model, ...more };
 	await log.append(skillRunStarted(started), scope).durable;
 }
 

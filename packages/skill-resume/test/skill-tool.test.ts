@@ -1,8 +1,7 @@
 /** What a skill is as a tool. */
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { defineSkill, done, type Skill } from "../src/index.ts";
-import { skillTool } from "../src/skill-tool.ts";
+import { defineSkill, done, type Skill, skillTool } from "../src/index.ts";
 
 const skill = (more: object = {}): Skill =>
 	defineSkill({
@@ -12,7 +11,7 @@ const skill = (more: object = {}): Skill =>
 	}) as Skill;
 
 const tool = (more?: object) =>
-	skillTool(skill(more), { run: async () => ({ kind: "done", output: "one" }), endOf: () => undefined });
+	skillTool(skill(more), { run: async () => "one", answer: () => undefined });
 
 test("one whose name no tool can have is not offered", () => {
 	expect(tool()?.name).toBe("skill_count");

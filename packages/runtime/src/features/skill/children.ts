@@ -1,26 +1,33 @@
-/** Runs skills as children of calls of plan steps and of phases. */
-import type { Tool } from "@reyn/journal";
+/** Runs skills that models call: in a step of a plan and in a phase as a child of the call, in a turn in the background. */
+import type { Tool, ToolAnswer } from "@reyn/journal";
 import {
 	type ChildPurity,
 	childrenBelow,
 	endChildrenBelow,
 	type Skill,
+	type SkillCalls,
 	type SkillChildren,
 	skillChildren,
 	skillRuns,
+	skillTool,
 	skillTools,
+	startRun,
 } from "@reyn/skill-resume";
-import type { Scope } from "@reyn/wal";
+import { entryAt } from "@reyn/snapshot";
+import type { Scope, Seq } from "@reyn/wal";
 import type { Frame, Kernel } from "../../kernel/feature.ts";
 import { type ModelCost, sumOf } from "../../kernel/meter.ts";
 import type { Session } from "../../kernel/session.ts";
+import type { KnownSkills } from "./known-skills.ts";
 import { childScope } from "./pieces.ts";
 
 export interface ChildrenOptions {
-	readonly skills: readonly Skill[];
+	readonly skills: KnownSkills;
 	readonly childPurity: ChildPurity;
 	/** Goes on with a run to its end. @returns its output. @throws JournalError `STEP_DISCARDED` by the policy for steps in doubt, and what a phase throws */
 	run(session: Session, id: string, scope: Scope, signal: AbortSignal): Promise<unknown>;
+	/** Sets a run going in the background, which is no child. */
+	launch(session: Session, run: string): void;
 }
 
 export class Children {
@@ -34,9 +41,16 @@ export class Children {
 		this.#options = options;
 	}
 
-	/** Offers each skill to steps, as a tool. Phases have theirs by {@link of}. */
+	/** Offers each skill as a tool: a step waits for its output, and a turn does not. Phases have theirs by {@link of}. */
 	tools({ session, for: who, model }: Frame): readonly Tool[] {
-		return who === "step" ? skillTools(this.of(session, model)) : [];
+		if (who === "step") return skillTools(this.of(session, model));
+		return this.#options.skills.now.skills.flatMap((skill) => {
+			const calls: SkillCalls = {
+				run: (input, { started }) => this.#begun(session, skill, model, input, started),
+				answer: (started) => begunAnswer(skill, begunRun(session, started)),
+			};
+			return skillTool(skill, calls) ?? [];
+		});
 	}
 
 	/** What calls of some work in a session may run. @param model the id of the model that children are begun with. Default: the agent's */
@@ -45,11 +59,29 @@ export class Children {
 		const { space } = this.#kernel;
 		const { skills, childPurity, run } = this.#options;
 		return skillChildren({
-			...{ skills, childPurity, log, own: this.#own, model: this.#kernel.agent(scope, model).model.id },
+			...{ childPurity, log, own: this.#own, model: this.#kernel.agent(scope, model).model.id },
+			skills: skills.now.skills,
 			...recordsOf(session),
 			keep: (name, write, signal) => space.keep(name, "said", write, signal),
 			run: (id, at, signal) => run(session, id, at, signal),
 		});
+	}
+
+	/** Starts the run of a call of a turn, unless it is there: then it goes on by itself. @throws SkillError `SKILL_INVALID_INPUT` */
+	async #begun(
+		session: Session,
+		skill: Skill,
+		model: string | undefined,
+		input: unknown,
+		started: Seq,
+	): Promise<ToolAnswer> {
+		const id = begunId(started);
+		if (!begunRun(session, started)) {
+			const { id: asked } = this.#kernel.agent(session.scope, model).model;
+			await startRun(id, skill, input, { ...session.scope, run: id }, session.log, asked);
+		}
+		this.#options.launch(session, id);
+		return begunAnswer(skill, id) as ToolAnswer;
 	}
 
 	/** Ends the open children below a lane, since what is around them has ended. */
@@ -67,3 +99,17 @@ const recordsOf = (session: Session) => ({
 	scope: (lane: string) => childScope(session, lane),
 	runs: () => session.view.get(skillRuns),
 });
+
+/** Names a run by the call of a turn that has started it. */
+const begunId = (started: Seq): string => `t${started}`;
+
+const begunRun = (session: Session, started: Seq): string | undefined => {
+	const id = begunId(started);
+	return entryAt(session.view.get(skillRuns), id) && id;
+};
+
+/** What a call in a turn is told of its run; undefined: there is none yet. */
+const begunAnswer = ({ name }: Skill, run: string | undefined): ToolAnswer | undefined =>
+	run === undefined
+		? undefined
+		: { text: `The skill ${name} works in the background as run ${run}. Its output is told here when it is there.` };

@@ -8,8 +8,6 @@ import {
 	runLane,
 	runSkill,
 	runText,
-	type Skill,
-	SkillError,
 	type SkillQuestion,
 	type SkillResume,
 	type SkillRun,
@@ -27,10 +25,11 @@ import { asker, type BackgroundMessages, backgroundMessages, type From, startKey
 import type { Session } from "../../kernel/session.ts";
 import { Children } from "./children.ts";
 import type { SkillEvent } from "./events.ts";
+import type { KnownSkills } from "./known-skills.ts";
 import { parentStep, SKILL, skillWork } from "./pieces.ts";
 
 export interface SkillOptions {
-	readonly skills: readonly Skill[];
+	readonly skills: KnownSkills;
 	readonly resume: SkillResume;
 	readonly childPurity: ChildPurity;
 }
@@ -45,7 +44,16 @@ export class SkillHost implements FeatureHost {
 		this.#kernel = kernel;
 		this.#options = options;
 		this.#messages = kernel.get(backgroundMessages);
-		this.#children = new Children(kernel, { ...options, run: (...child) => this.#runChild(...child) });
+		this.#children = new Children(kernel, {
+			...options,
+			run: (...child) => this.#runChild(...child),
+			launch: (session, run) => this.#launch(session, run),
+		});
+	}
+
+	/** The skills that there are now, and what does not load. */
+	get skills(): KnownSkills {
+		return this.#options.skills;
 	}
 
 	costBelow(session: Session, lane: string): ModelCost {
@@ -64,10 +72,11 @@ export class SkillHost implements FeatureHost {
 	 * Starts a skill in the background.
 	 *
 	 * @returns the id of the run
-	 * @throws SkillError `SKILL_UNKNOWN` naming the skills that there are, `SKILL_INVALID_INPUT`
+	 * @throws SkillError `SKILL_UNKNOWN` naming the skills that there are, why it does not load, `SKILL_INVALID_INPUT`
 	 */
 	async start(session: Session, name: string, input: unknown): Promise<string> {
-		const skill = this.#find(name);
+		await this.skills.look();
+		const skill = this.skills.named(name);
 		const run = `s${this.#kernel.ids.hex(3)}`;
 		const { model } = this.#kernel.agent(session.scope);
 		await startRun(run, skill, input, runScope(session, run), session.log, model.id);
@@ -95,6 +104,7 @@ export class SkillHost implements FeatureHost {
 
 	/** Sets a paused run going again. */
 	async resume(session: Session, run: string): Promise<void> {
+		await this.skills.look();
 		await session.log.append(skillRunResumed({ run }), runScope(session, run)).durable;
 		this.#launch(session, run);
 	}
@@ -147,7 +157,7 @@ export class SkillHost implements FeatureHost {
 	/** What it takes to go on with a run from where it stands. */
 	#ready(session: Session, id: string, signal: AbortSignal, keep: Keep) {
 		const current = (): SkillRun => runOf(session, id) as SkillRun;
-		const skill = this.#find(current().skill);
+		const skill = this.skills.named(current().skill);
 		const { model: begunWith, parent } = current();
 		const agent = this.#kernel.agentFor(session.scope, fromOf(id), begunWith);
 		const { kind, id: work } = parent === undefined ? fromOf(id) : parentStep(parent);
@@ -186,16 +196,6 @@ export class SkillHost implements FeatureHost {
 		if (outcome !== "stopped") return;
 		const stopped: SkillEvent = { type: "skill_end", scope, run, outcome, ...(reason === undefined ? {} : { reason }) };
 		this.#kernel.emit(stopped);
-	}
-
-	#find(name: string): Skill {
-		const skill = this.#options.skills.find((each) => each.name === name);
-		if (skill) return skill;
-		throw new SkillError(
-			"SKILL_UNKNOWN",
-			`no skill "${name}"; there are ${this.#options.skills.map((each) => each.name).join(", ")}`,
-			{ skill: name },
-		);
 	}
 }
 
