@@ -1,5 +1,5 @@
 /** Hosts skill runs: starts, resumes and discards them. */
-import { spillText, type Tool } from "@reyn/journal";
+import { type StepEvent, spillText, type Tool } from "@reyn/journal";
 import {
 	type ChildPurity,
 	endsRun,
@@ -24,9 +24,10 @@ import type { ModelCost } from "../../kernel/meter.ts";
 import { asker, type BackgroundMessages, backgroundMessages, type From, startKey } from "../../kernel/services.ts";
 import type { Session } from "../../kernel/session.ts";
 import { Children } from "./children.ts";
-import type { SkillEvent } from "./events.ts";
+import type { SkillEnd } from "./events.ts";
 import type { KnownSkills } from "./known-skills.ts";
 import { parentStep, SKILL, skillWork } from "./pieces.ts";
+import { Resumed } from "./resumed.ts";
 
 export interface SkillOptions {
 	readonly skills: KnownSkills;
@@ -133,25 +134,31 @@ export class SkillHost implements FeatureHost {
 	}
 
 	async #run(session: Session, id: string, signal: AbortSignal, keep: Keep): Promise<Went> {
-		const { skill, current, ports } = this.#ready(session, id, signal, keep);
-		await runSkill(id, skill, runScope(session, id), {
-			...ports,
-			deliver: async (output) => {
-				const text = runText(output);
-				const spill = () => spillText(text, ports.results);
-				const spilled = await this.#kernel.space.keep(`skill run ${id}`, "result", spill, signal);
-				const said = await keep(() => this.#messages.record(session, fromOf(id), current().since, text, spilled));
-				await said?.durable;
-			},
-		});
-		return { outcome: "completed" };
+		const { skill, current, ports, tellResumed } = this.#ready(session, id, signal, keep);
+		const deliver = async (output: unknown): Promise<void> => {
+			const text = runText(output);
+			const spill = () => spillText(text, ports.results);
+			const spilled = await this.#kernel.space.keep(`skill run ${id}`, "result", spill, signal);
+			const said = await keep(() => this.#messages.record(session, fromOf(id), current().since, text, spilled));
+			await said?.durable;
+		};
+		try {
+			await runSkill(id, skill, runScope(session, id), { ...ports, deliver });
+			return { outcome: "completed" };
+		} finally {
+			tellResumed();
+		}
 	}
 
 	/** Runs a child to its end: its call gives the output to the model that has asked for it, and nothing is said. */
 	async #runChild(session: Session, id: string, scope: Scope, signal: AbortSignal) {
 		const keep: Keep = (write) => this.#kernel.space.keep(`skill run ${id}`, "end", write, signal);
-		const { skill, ports } = this.#ready(session, id, signal, keep);
-		return runSkill(id, skill, scope, { ...ports, deliver: async () => {} });
+		const { skill, ports, tellResumed } = this.#ready(session, id, signal, keep);
+		try {
+			return await runSkill(id, skill, scope, { ...ports, deliver: async () => {} });
+		} finally {
+			tellResumed();
+		}
 	}
 
 	/** What it takes to go on with a run from where it stands. */
@@ -163,8 +170,18 @@ export class SkillHost implements FeatureHost {
 		const { kind, id: work } = parent === undefined ? fromOf(id) : parentStep(parent);
 		const piece = this.#kernel.find({ kind, id: work });
 		const whenInDoubt = policyFor(skill.name, this.#options.resume);
+		const using = this.#kernel.using(session, signal);
+		const resumed = Resumed.of(session.scope, id, current(), skill);
+		const tellResumed = (): void => {
+			const event = resumed?.told();
+			if (event) this.#kernel.emit(event);
+		};
 		const ports = {
-			...this.#kernel.using(session, signal),
+			...using,
+			observe: (event: StepEvent): void => {
+				resumed?.observe(event);
+				using.observe?.(event);
+			},
 			model: agent.model,
 			tools: piece ? this.#kernel.tools({ session, piece, for: "phase", model: agent.model.id }) : agent.tools,
 			children: this.#children.of(session, agent.model.id),
@@ -176,10 +193,11 @@ export class SkillHost implements FeatureHost {
 			run: current,
 			whenInDoubt: () => whenInDoubt,
 			onBoundary: async (kind: "phase", title: string, at: Scope) => {
+				tellResumed();
 				await keep(() => session.checkpoint(kind, title, at));
 			},
 		};
-		return { skill, current, ports };
+		return { skill, current, ports, tellResumed };
 	}
 
 	/** Records that a run is given up, and the notice to deliver; no notice if its output was delivered already. */
@@ -194,7 +212,7 @@ export class SkillHost implements FeatureHost {
 	/** Tells that a run has stopped. The end of a run is told from its record instead. */
 	#emitStop({ scope }: Session, run: string, { outcome, reason }: Went): void {
 		if (outcome !== "stopped") return;
-		const stopped: SkillEvent = { type: "skill_end", scope, run, outcome, ...(reason === undefined ? {} : { reason }) };
+		const stopped: SkillEnd = { type: "skill_end", scope, run, outcome, ...(reason === undefined ? {} : { reason }) };
 		this.#kernel.emit(stopped);
 	}
 }

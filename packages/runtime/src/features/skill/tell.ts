@@ -12,10 +12,10 @@ import { entryAt } from "@reyn/snapshot";
 import type { WalRecord } from "@reyn/wal";
 import type { TellContext } from "../../kernel/pump.ts";
 import { sessionOf } from "../../kernel/sessions.ts";
-import type { SkillEvent } from "./events.ts";
+import type { SkillEnd } from "./events.ts";
 import { parentStep } from "./pieces.ts";
 
-export async function tellSkill(record: WalRecord, context: TellContext): Promise<readonly SkillEvent[]> {
+export async function tellSkill(record: WalRecord, context: TellContext): Promise<readonly SkillEnd[]> {
 	const isDiscarded = skillRunDiscarded.is(record);
 	if (!isDiscarded && !skillRunCompleted.is(record)) return [];
 	const { run } = record.data;
