@@ -293,6 +293,17 @@ test("that a tool has made anew have the permissions that they had", async () =>
 	await runtime.close();
 });
 
+test("that a person has closed to others stay closed, while what they hold goes back and forward", async () => {
+	const { runtime } = await openIt();
+	const { target } = await worked(runtime);
+	await chmod(at("a.txt"), 0o600);
+	await runtime.checkout(target, "me", {}, { files: true });
+	expect((await tree())["a.txt"]).toBe("600 two\n");
+	await runtime.undo("me");
+	expect((await tree())["a.txt"]).toBe("600 four\n");
+	await runtime.close();
+});
+
 test("come back where another file was in the way of them, once that is gone", async () => {
 	const { runtime } = await openIt();
 	await turn(runtime, write("place/b.txt", "one\n"));

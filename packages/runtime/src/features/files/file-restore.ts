@@ -245,7 +245,12 @@ export class FileRestore {
 		const { before, now, others } = await this.#history.compare(file);
 		const unknown = [before, now].find((each) => each.kind === "unknown");
 		const from = versionIn(now);
-		const row = { path, change: changeOf(from, to), to, image };
+		const row = {
+			path,
+			change: changeOf(from, to),
+			to,
+			image: image && { ...image, mode: modeFor(file, image.mode, now) },
+		};
 		if (cut) return { ...row, lane: cut.lane };
 		if (unknown || from === undefined) return { path, why: whyUnknown(unknown) };
 		if (from === to) {
@@ -299,6 +304,12 @@ export class FileRestore {
 		if (this.#files) return this.#files;
 		throw refused("no files were given to this runtime (`files`), so none can be restored");
 	}
+}
+
+/** The permissions of a file that goes back: those that it has, if tools have left them alone; what a person has closed stays so. */
+function modeFor({ writes }: TouchedFile, then: number, now: FileContent): number {
+	const isOurs = writes.some((write) => write.outcome === "done" && (write.after === null || isRestore(write)));
+	return now.kind === "file" && !isOurs ? now.mode : then;
 }
 
 function changeOf(from: string | null | undefined, to: string | null): FileChanged["change"] {
