@@ -832,7 +832,7 @@ export class Runtime implements AsyncDisposable {
 		{ expect, theirs }: Confirmed & Pick<FilesAlong, "theirs"> = {},
 	): Promise<Checkout & WithFiles> {
 		const along = async () => this.#restore.along(theirs, [path]);
-		const how = { actor, mode: ADOPT, drop: [], along, ...(expect !== undefined && { expect }) };
+		const how = { actor, mode: ADOPT, drop: [], along, stopsAll: true, ...(expect !== undefined && { expect }) };
 		return this.#withFiles(await this.#kernel.move(() => this.timeline.checkout(from, how)));
 	}
 
@@ -899,7 +899,10 @@ export class Runtime implements AsyncDisposable {
 			...(preview.files && (await this.#along(async () => preview.target, { theirs, allOrNothing }))),
 			...(turn !== undefined && { [TURN]: turn }),
 		});
-		const how = { actor, log, session: session.scope, ...((preview?.files || turn !== undefined) && { along }) };
+		const how = {
+			...{ actor, log, session: session.scope, stopsAll: preview?.files === true },
+			...((preview?.files || turn !== undefined) && { along }),
+		};
 		const result = await this.#kernel.move(() => applyRewind(this.timeline, this.facets, preview, how));
 		return this.#withFiles(result);
 	}
@@ -917,7 +920,7 @@ export class Runtime implements AsyncDisposable {
 	): Promise<Checkout & WithFiles> {
 		if (files) this.#assertWhole(scope);
 		const to = async () => (await this.timeline.preview(seq, { scope })).target;
-		const along = files && { along: () => this.#along(to, taken) };
+		const along = files && { along: () => this.#along(to, taken), stopsAll: true };
 		const how = { actor, scope, ...(expect === undefined ? {} : { expect }), ...(along || {}) };
 		const result = await this.#kernel.move(async () => {
 			await this.timeline.assertKnown(scope);
@@ -955,7 +958,8 @@ export class Runtime implements AsyncDisposable {
 		let from = 0;
 		const result = await this.#kernel.move(() => {
 			from = this.wal.tip + 1;
-			return this.timeline[verb]({ ...confirmed, actor, along });
+			const stopsAll = async (of: Seq) => (await this.#restore.alongWith(of)) !== undefined;
+			return this.timeline[verb]({ ...confirmed, actor, along, stopsAll });
 		});
 		return this.#withFiles(result, from);
 	}
