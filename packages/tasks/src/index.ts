@@ -1,5 +1,7 @@
 /** Tasks that live in another system: the port to it, and what of them is bound to sessions. */
 export type { TaskBackend, TaskCapabilities, TaskChanges, TaskDraft, TaskFilter, TaskWritten } from "./backend.ts";
+export { type Binding, bindings, type SessionTask, sessionTasks, type TasksOf } from "./bindings.ts";
+export { type Difference, differences, differenceText, recordsOf } from "./differences.ts";
 export { type TaskCode, TaskError } from "./errors.ts";
 export {
 	type TaskHolder,
@@ -11,6 +13,7 @@ export {
 	taskReported,
 	taskSeen,
 	taskSubscribed,
+	taskTold,
 	taskUnbound,
 } from "./records.ts";
 export {

@@ -22,6 +22,8 @@ import type { ScriptOptions } from "./script/scripts.ts";
 import { type SkillFeatureOptions, skillFeature } from "./skill/index.ts";
 import type { SkillHost } from "./skill/skill-host.ts";
 import { skillToolName } from "./skill/skill-tool.ts";
+import { taskFeature } from "./task/index.ts";
+import type { TaskOptions, Tasks } from "./task/task-host.ts";
 
 export interface BuiltIn {
 	readonly question: Feature<QuestionHost>;
@@ -33,6 +35,7 @@ export interface BuiltIn {
 	readonly script: Feature<ScriptHost>;
 	readonly files: Feature<FileHost>;
 	readonly config: Feature<ConfigFiles>;
+	readonly task: Feature<Tasks>;
 	readonly list: readonly Feature[];
 }
 
@@ -47,9 +50,10 @@ export interface BuiltInOptions
 	readonly skills?: SkillFeatureOptions["skills"];
 	readonly skillResume?: SkillFeatureOptions["resume"];
 	readonly childPurity?: SkillFeatureOptions["childPurity"];
+	readonly tasks?: TaskOptions | undefined;
 }
 
-export function builtIn({ skills, skillResume, childPurity, permissions, ...options }: BuiltInOptions): BuiltIn {
+export function builtIn({ skills, skillResume, childPurity, permissions, tasks, ...options }: BuiltInOptions): BuiltIn {
 	const question = questionFeature(options);
 	const permission = permissionFeature(permissions);
 	const budget = budgetFeature(options);
@@ -64,9 +68,10 @@ export function builtIn({ skills, skillResume, childPurity, permissions, ...opti
 		...(skills ?? []).flatMap((each) => skillToolName(each) ?? []),
 	]);
 	const config = configFeature();
+	const task = taskFeature(tasks);
 	return {
-		...{ question, permission, budget, conversation, plan, skill, script, files, config },
-		list: [question, permission, budget, conversation, plan, skill, script, files, config],
+		...{ question, permission, budget, conversation, plan, skill, script, files, config, task },
+		list: [question, permission, budget, conversation, plan, skill, script, files, config, task],
 	};
 }
 

@@ -12,7 +12,7 @@ import {
 	skillRuns,
 } from "@reyn/skill-resume";
 import type { Feature } from "../../kernel/feature.ts";
-import { backgroundMessages } from "../../kernel/services.ts";
+import { backgroundMessages, skillStarter } from "../../kernel/services.ts";
 import { auditSkill } from "./audit.ts";
 import { skillRunsIn } from "./pieces.ts";
 import { SkillHost } from "./skill-host.ts";
@@ -41,6 +41,7 @@ export const skillFeature = ({
 				: undefined,
 	},
 	needs: [backgroundMessages],
+	provides: [skillStarter],
 	pieces: skillRunsIn,
 	settle: ({ id }, before) =>
 		before ? { becomes: "running" } : { becomes: "waiting", draft: skillRunPaused({ run: id }) },

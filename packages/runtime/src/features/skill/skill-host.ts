@@ -21,11 +21,19 @@ import type { Scope } from "@reyn/wal";
 import { atOnce, type End, type Keep, sayEnd, shownWhenOver, stopReason, type Went } from "../../kernel/background.ts";
 import type { FeatureHost, Frame, Kernel, Piece } from "../../kernel/feature.ts";
 import type { ModelCost } from "../../kernel/meter.ts";
-import { type BackgroundMessages, backgroundMessages, type From } from "../../kernel/services.ts";
+import {
+	type BackgroundMessages,
+	backgroundMessages,
+	type From,
+	type Served,
+	serve,
+	skillStarter,
+} from "../../kernel/services.ts";
 import type { Session } from "../../kernel/session.ts";
 import { Children } from "./children.ts";
 import type { SkillEvent } from "./events.ts";
 import { runText, SKILL, skillWork } from "./pieces.ts";
+import { starterOf } from "./starter.ts";
 
 export interface SkillOptions {
 	readonly skills: readonly Skill[];
@@ -38,11 +46,18 @@ export class SkillHost implements FeatureHost {
 	readonly #options: SkillOptions;
 	readonly #messages: BackgroundMessages;
 	readonly #children: Children;
+	readonly services: readonly Served[];
 
 	constructor(kernel: Kernel, options: SkillOptions) {
 		this.#kernel = kernel;
 		this.#options = options;
 		this.#messages = kernel.get(backgroundMessages);
+		this.services = [
+			serve(
+				skillStarter,
+				starterOf((...started) => this.start(...started)),
+			),
+		];
 		this.#children = new Children(kernel, { ...options, run: (...child) => this.#runChild(...child) });
 	}
 
@@ -64,9 +79,13 @@ export class SkillHost implements FeatureHost {
 	 * @returns the id of the run
 	 * @throws SkillError `SKILL_UNKNOWN` naming the skills that there are, `SKILL_INVALID_INPUT`
 	 */
-	async start(session: Session, name: string, input: unknown): Promise<string> {
+	async start(
+		session: Session,
+		name: string,
+		input: unknown,
+		run: string = `s${this.#kernel.ids.hex(3)}`,
+	): Promise<string> {
 		const skill = this.#find(name);
-		const run = `s${this.#kernel.ids.hex(3)}`;
 		const { model } = this.#kernel.agent(session.scope);
 		await startRun(run, skill, input, runScope(session, run), session.log, model.id);
 		this.#launch(session, run);
