@@ -34,6 +34,7 @@ import { err } from "./print.ts";
 import { finishUnread } from "./stop.ts";
 import { watchTimeSlices } from "./stuck-scripts.ts";
 import { reyn } from "./suggest.ts";
+import { tasksOf } from "./tasks.ts";
 import { assertKnown, assertTrusted, secretsDirectory } from "./trust.ts";
 
 export interface Globals {
@@ -322,6 +323,7 @@ async function options(globals: Globals): Promise<RuntimeOptions> {
 		files: createWorkFiles(globals.cwd, root),
 		instructions: async () => instructionsText(await told(globals)),
 		skills: [digestSkill(tools, layoutOf(state).workspace(mainSession))],
+		tasks: tasksOf(state),
 		redact,
 		watchTimeSlice,
 		permissions,

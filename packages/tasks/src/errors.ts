@@ -4,6 +4,7 @@ import { ReynError } from "@reyn/wal";
 export type TaskCode =
 	| "TASK_BACKEND_DOWN"
 	| "TASK_CYCLE"
+	| "TASK_DAMAGED"
 	| "TASK_FOREIGN"
 	| "TASK_INVALID"
 	| "TASK_NEWER_FORMAT"

@@ -1,6 +1,16 @@
 /** Tasks that live in another system: the port to it, and what of them is bound to sessions. */
-export type { TaskBackend, TaskCapabilities, TaskChanges, TaskDraft, TaskFilter, TaskWritten } from "./backend.ts";
+
+export type {
+	RewindableTasks,
+	TaskBackend,
+	TaskCapabilities,
+	TaskChanges,
+	TaskDraft,
+	TaskFilter,
+	TaskWritten,
+} from "./backend.ts";
 export { type Binding, bindings, type SessionTask, sessionTasks, type TasksOf } from "./bindings.ts";
+export { checkedTasks } from "./checked.ts";
 export { type Difference, differences, differenceText, recordsOf } from "./differences.ts";
 export { type TaskCode, TaskError } from "./errors.ts";
 export {
@@ -12,10 +22,12 @@ export {
 	taskRecords,
 	taskReported,
 	taskSeen,
+	taskStartSchema,
 	taskSubscribed,
 	taskTold,
 	taskUnbound,
 } from "./records.ts";
+export { assertNoCycle, nextStatus, settledStatus } from "./rules.ts";
 export {
 	isOver,
 	type Task,

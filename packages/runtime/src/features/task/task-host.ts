@@ -98,6 +98,11 @@ export class Tasks implements FeatureHost {
 		return this.#reread?.bindings() ?? [];
 	}
 
+	/** The bindings for which something is to be started, or was and is not over. */
+	pending(): readonly Binding[] {
+		return this.bindings().filter(Starts.isPending);
+	}
+
 	/**
 	 * Makes a task, and binds who it is for. Killed in between, the same call makes no second one.
 	 *
@@ -276,8 +281,7 @@ export class Tasks implements FeatureHost {
 
 	async #begin(signal: AbortSignal): Promise<void> {
 		if (!this.#isGoing) return;
-		for (const binding of this.bindings())
-			if (Starts.isPending(binding) && !signal.aborted) await this.#starts?.goOn(binding, signal);
+		for (const binding of this.pending()) if (!signal.aborted) await this.#starts?.goOn(binding, signal);
 	}
 
 	/** Said once, until it works again; it is tried again at the next look. */
@@ -290,7 +294,7 @@ export class Tasks implements FeatureHost {
 
 	/** While something waits to be started, it is looked now and then. */
 	#again(): void {
-		if (this.#isClosed || !this.#isGoing || !this.bindings().some(Starts.isPending)) return;
+		if (this.#isClosed || !this.#isGoing || this.pending().length === 0) return;
 		this.#timer = this.#kernel.timers.after(this.#options?.lookMs ?? LOOK_MS, () => this.#soon(), false);
 	}
 
