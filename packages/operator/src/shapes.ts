@@ -100,6 +100,7 @@ export const blastRadiusShape = z.object({
 	withdraws: z.object({ questions: waiting, messages: waiting }),
 	config: list(z.object({ path: z.string(), change: z.enum(["made", "changed", "removed"]) })),
 	grants: seq,
+	tasks: texts.exactOptional(),
 });
 
 export const historyShape = z.object({

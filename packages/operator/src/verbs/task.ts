@@ -30,7 +30,7 @@ export const taskShow = readVerb({
 	example: "t1",
 	result: taskShownShape,
 	read: (runtime, { task }) => runtime.tasks.show(task),
-	lines: ({ comments, ...entry }) => taskText(entry, comments).map(clean),
+	lines: ({ comments, ...entry }) => taskText(entry, comments).flatMap((text) => text.split("\n").map(clean)),
 });
 
 const ids = z
