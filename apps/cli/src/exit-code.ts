@@ -52,6 +52,8 @@ const byErrorCode: Readonly<Record<string, number>> = {
 	RUNTIME_NOT_QUIET: exitCodes.refused,
 	RUNTIME_UNKNOWN_SESSION: exitCodes.notFound,
 	SKILL_INVALID_INPUT: exitCodes.usage,
+	SKILL_INVALID_RUN: exitCodes.usage,
+	SKILL_POLICY: exitCodes.usage,
 	SKILL_UNKNOWN: exitCodes.notFound,
 	SKILL_UNKNOWN_RUN: exitCodes.notFound,
 	SNAPSHOT_NEWER_FORMAT: exitCodes.refused,

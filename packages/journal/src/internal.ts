@@ -27,6 +27,8 @@ export { fileChangeOf, imageNameOf, readImage } from "./file-change.ts";
 export { hashedTexts } from "./hashed-texts.ts";
 export { callName, keyOf, startOf } from "./idempotency-key.ts";
 export { entriesOf, firstBelow, lanesOf, openStarts, recordedIn } from "./journal.ts";
+export { type OwnLog, type OwnLogOptions, type OwnSession, openOwnLog, type WorkingSession } from "./own-log.ts";
+export { OwnWork } from "./own-work.ts";
 export { callsAround, dayOf, paymentOf, workOf } from "./payments.ts";
 export { Bill, costSince, dollarsSchema, picodollars, priceFor, pricesSchema } from "./price.ts";
 export { assertPurity } from "./purity.ts";

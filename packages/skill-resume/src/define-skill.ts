@@ -18,6 +18,11 @@ export interface Skill<Input = unknown> {
 	readonly purity: Purity;
 }
 
+/** A skill, whatever its input is: it is checked by the skill's own schema where it comes in. */
+export interface AnySkill extends Omit<Skill<never>, "input"> {
+	readonly input: StandardSchemaV1;
+}
+
 /** A phase is a function, or is worked by a model. */
 export type Phase<Input> = FunctionPhase<Input> | ModelPhase;
 

@@ -1,5 +1,6 @@
 /** Skills: work in phases that goes on where a killed process stopped. */
 export {
+	type AnySkill,
 	defineSkill,
 	done,
 	type FunctionPhase,
@@ -13,6 +14,7 @@ export {
 } from "./define-skill.ts";
 export { endsRun, type SkillCode, SkillError } from "./errors.ts";
 export { jsonSchemaOf } from "./json-schema.ts";
+export { type OpenSkillsOptions, openSkills, type SkillEnd, type SkillLog, type Skills } from "./open-skills.ts";
 export {
 	type ChildPurity,
 	childPuritySchema,

@@ -59,11 +59,8 @@ function together<T>(skill: string, results: readonly PromiseSettledResult<T>[])
 	});
 	const detail: BranchesFailed = { failed, branches: results.length };
 	const said = failed.map(({ position, message }) => `${position}: ${message}`).join("; ");
-	throw new SkillError(
-		"SKILL_BRANCHES",
-		`${failed.length} of ${results.length} branches of ${skill} failed (${said})`,
-		{
-			...detail,
-		},
-	);
+	const why = `${failed.length} of ${results.length} branches of ${skill} failed (${said})`;
+	// The causes say which calls the run has ended by: a next try makes them again.
+	const cause = new AggregateError(errors.map(({ error }) => error));
+	throw new SkillError("SKILL_BRANCHES", why, { ...detail }, { cause });
 }
