@@ -167,7 +167,7 @@ test("sqlite: each history ends as the naive one, for both writers and for one t
 	const kind: Kind = { keepsCursors: true, open: (path) => sqliteTasks({ path }) };
 	await fc.assert(
 		fc.asyncProperty(acts, (each) => tell(each, kind)),
-		histories(20, 100),
+		histories(20, 60),
 	);
 });
 
@@ -177,6 +177,6 @@ test("a directory of files: each history ends as the naive one, without a transa
 	const kind: Kind = { keepsCursors: false, open: directoryTasks };
 	await fc.assert(
 		fc.asyncProperty(acts, (each) => tell(each, kind)),
-		histories(10, 50),
+		histories(10, 30),
 	);
 });
