@@ -22,7 +22,7 @@ export { type Conversation, converse, type Read, readJson, withSchema } from "./
 export { type Dict, dictOf, emptyDict, getIn, setIn } from "./dict.ts";
 export { callKey } from "./entry.ts";
 export { reasonOf } from "./errors.ts";
-export { endedBy, isBeneath } from "./failure.ts";
+export { endedBy, isBeneath, ProgramEnded } from "./failure.ts";
 export { fileChangeOf, imageNameOf, readImage } from "./file-change.ts";
 export { hashedTexts } from "./hashed-texts.ts";
 export { callName, keyOf, startOf } from "./idempotency-key.ts";
@@ -35,6 +35,7 @@ export { assertPurity } from "./purity.ts";
 export { INLINE_BYTES, toJson } from "./results.ts";
 export { unlessAborted } from "./retry.ts";
 export { agentCall, agentStep, findTool } from "./script/agent.ts";
+export { askCall, askStep } from "./script/ask.ts";
 export { Draws } from "./script/draws.ts";
 export { eventOfRecord, eventOfStep } from "./script/events.ts";
 export { scriptLane } from "./script/records.ts";

@@ -91,6 +91,7 @@ export {
 	type StartedScript,
 	type Verification,
 } from "./features/script/scripts.ts";
+export type { FindSkills } from "./features/skill/known-skills.ts";
 export type { ChildRun, ParentStep } from "./features/skill/pieces.ts";
 export type { Held, Holding, Waiting } from "./holding.ts";
 export type { AgentOptions } from "./kernel/agents.ts";

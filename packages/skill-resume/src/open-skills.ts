@@ -1,17 +1,20 @@
 /** Skill runs over a directory, an engine or a log that is open: starts them, goes on with those in flight, and delivers each output. */
-import { laneClosed, type Model, type StepPorts, stepPorts, type Tool, type Using } from "@reyn/journal";
+import { laneClosed, type StepPorts } from "@reyn/journal";
 import { type OwnLogOptions, OwnWork, openOwnLog, type WorkingSession } from "@reyn/journal/internal";
 import { entryAt } from "@reyn/snapshot";
 import { type Appended, type BlobStore, type Draft, isReynError, type LogEngine, type Scope } from "@reyn/wal";
 import type { z } from "zod";
+import { endChildrenBelow } from "./children.ts";
 import type { AnySkill, Skill } from "./define-skill.ts";
 import { endsRun, SkillError } from "./errors.ts";
+import { skillNamed } from "./found-skills.ts";
 import { policyFor, readSkillResume, type SkillResume, type skillResumeSchema } from "./policy.ts";
 import { skillRecords, skillRunDiscarded, skillRunResumed } from "./records.ts";
 import { runLane } from "./resume-point.ts";
-import { runSkill, startRun } from "./run-skill.ts";
-import type { SkillSession } from "./run-skill-in.ts";
+import { runSkill, type SkillPorts } from "./run-skill.ts";
+import { portsIn, type SkillInPorts, type SkillSession } from "./run-skill-in.ts";
 import { findRun, isLive, type SkillRun, type SkillRuns, skillRuns } from "./skill-runs.ts";
+import { startRun } from "./start-run.ts";
 
 /** A log, and the session in it whose runs these are. */
 export interface SkillLog {
@@ -21,11 +24,12 @@ export interface SkillLog {
 	readonly results?: BlobStore | undefined;
 }
 
-export interface OpenSkillsOptions extends OwnLogOptions, Pick<StepPorts, "gate" | "observe" | "modelPolicy"> {
+export interface OpenSkillsOptions
+	extends OwnLogOptions,
+		Pick<StepPorts, "gate" | "observe" | "modelPolicy">,
+		Pick<SkillInPorts, "ask" | "childPurity" | "model" | "tools"> {
+	/** What can be started, also by phases as their children. */
 	readonly skills: readonly AnySkill[];
-	readonly model: Model;
-	/** What phases may call by name. Default: none. */
-	readonly tools?: readonly Tool[];
 	/** What becomes of steps in doubt, once their `reconcile` does not know. Default: they are made again. */
 	readonly policy?: z.input<typeof skillResumeSchema>;
 	/**
@@ -200,17 +204,8 @@ class OpenedSkills implements Skills {
 		const current = (): SkillRun => entryAt(this.#runs, id) as SkillRun;
 		try {
 			await runSkill(id, skill, this.#scopeOf(id), {
-				...this.#using(skill.name, signal),
-				model: this.#options.model,
-				tools: this.#options.tools ?? [],
-				run: current,
+				...this.#portsOf(id, skill, signal),
 				deliver: (output) => this.#tell(id, current(), current().since, { outcome: "completed", output }),
-				onBoundary: async (kind, title, at) => {
-					// A snapshot only saves reading: without it the run goes on.
-					await this.#log.session.checkpoint(kind, title, at).catch((why) => {
-						if (!isReynError(why, "SNAPSHOT_NOT_STORED")) throw why;
-					});
-				},
 			});
 		} catch (error) {
 			if (!endsRun(error)) throw error;
@@ -221,6 +216,8 @@ class OpenedSkills implements Skills {
 
 	/** Records that a run has no output. It is told afterwards, also after a crash. */
 	async #giveUp(run: string, reason: string, by?: "person"): Promise<void> {
+		const children = { log: this.#log.session.log, scope: () => this.#scopeOf(run), runs: () => this.#runs };
+		endChildrenBelow(children, runLane(run), reason);
 		await this.#append(skillRunDiscarded({ run, reason, ...(by && { by }) }), run).durable;
 	}
 
@@ -243,27 +240,37 @@ class OpenedSkills implements Skills {
 	}
 
 	#find(name: string): Skill {
-		const { skills } = this.#options;
-		const skill = skills.find((each) => each.name === name);
-		// Its input is checked by its own schema, before it is begun and when it goes on.
-		if (skill) return skill as Skill;
-		const there = skills.map((each) => each.name).join(", ") || "none";
-		throw new SkillError("SKILL_UNKNOWN", `no skill "${name}"; there are: ${there}`, { skill: name });
+		return skillNamed({ skills: this.#skills, problems: [] }, name);
+	}
+
+	/** Their inputs are checked by their own schemas, before they are begun and when they go on. */
+	get #skills(): readonly Skill[] {
+		return this.#options.skills as readonly Skill[];
 	}
 
 	get #runs(): SkillRuns {
 		return this.#log.session.view.get(skillRuns);
 	}
 
-	#using(skill: string, signal: AbortSignal): Using {
+	#portsOf(id: string, { name }: Skill, signal: AbortSignal): SkillPorts {
 		const { wal, session, results } = this.#log;
-		const { gate, observe, modelPolicy, clock, timers } = this.#options;
-		const inDoubt = policyFor(skill, this.#resume);
-		return stepPorts(session, {
-			...{ wal, signal, results, gate, modelPolicy, clock, timers },
-			whenInDoubt: () => inDoubt,
+		const { model, tools = [], ask, childPurity, gate, observe, modelPolicy, clock, timers } = this.#options;
+		const inDoubt = policyFor(name, this.#resume);
+		const ports = portsIn(session, id, {
+			...{ wal, signal, results, model, tools, ask, skills: this.#skills },
+			...{ gate, modelPolicy, clock, timers, whenInDoubt: () => inDoubt },
+			...(childPurity && { childPurity }),
 			...(observe && { observe }),
 		});
+		return {
+			...ports,
+			onBoundary: async (kind, title, at) => {
+				// A snapshot only saves reading: without it the run goes on.
+				await ports.onBoundary(kind, title, at).catch((why) => {
+					if (!isReynError(why, "SNAPSHOT_NOT_STORED")) throw why;
+				});
+			},
+		};
 	}
 
 	#append(draft: Draft, run: string): Appended {

@@ -98,7 +98,7 @@ test("a run is started, told once, and then known", async () => {
 describe("nothing is written for", () => {
 	test.each([
 		["an input that does not fit", "r1", "report", { month: 5 }, "SKILL_INVALID_INPUT", "month"],
-		["a skill that is not there", "r1", "reports", {}, "SKILL_UNKNOWN", "there are: report"],
+		["a skill that is not there", "r1", "reports", {}, "SKILL_UNKNOWN", "there are report"],
 		["an id that is a path", "../r1", "report", { month: "May" }, "SKILL_INVALID_RUN", '"../r1"'],
 		["an id of no letters", "", "report", { month: "May" }, "SKILL_INVALID_RUN", '""'],
 	])("%s", async (_what, run, skill, input, code, named) => {
@@ -171,7 +171,7 @@ describe("a run whose phase throws", () => {
 		const failed: string[] = [];
 		await live(engine, { failed: (run, { message }) => void failed.push(`${run}: ${message}`) }, async (open, told) => {
 			await open.idle();
-			expect([failed, told]).toEqual([['r1: no skill "send"; there are: none'], []]);
+			expect([failed, told]).toEqual([['r1: no skill "send"; there is none'], []]);
 		});
 	});
 });

@@ -1,5 +1,5 @@
 /** Random skills of several phases, killed at records, edited and gone on with: the outcome is as without a fault, at a bounded price. */
-import { memoryEngine } from "@reyn/wal";
+import { type BlobStore, memoryEngine } from "@reyn/wal";
 import { expect, test } from "vitest";
 import { type Random, SEED, seeded } from "../../../../tests/kit/seeded.ts";
 import { sample } from "../../../../tests/sample.ts";
@@ -49,7 +49,7 @@ class History {
 		this.world = new World(seed);
 		this.form = form;
 		this.policy = policy;
-		this.engine = cutEngine(memoryEngine().blobs("main"));
+		this.engine = cutEngine(this.#beside());
 		this.stands = trace(form, START, said);
 	}
 
@@ -63,8 +63,28 @@ class History {
 		this.world.told = [...before.filter(({ id }) => !now.has(id)), ...this.world.told];
 	}
 
+	/** What lies beside the log; a snapshot of a later moment than a death was not stored. */
+	#beside(): BlobStore {
+		const store = memoryEngine().blobs("main");
+		return {
+			...store,
+			put: async (name, bytes) => {
+				this.#stored.set(name, this.engine.tip);
+				await store.put(name, bytes);
+			},
+			get: (name, limit) => store.get(name, limit),
+			list: (prefix) => store.list(prefix),
+			delete: (name) => store.delete(name),
+		};
+	}
+
+	/** By name, the tip of the log when it was stored. */
+	readonly #stored = new Map<string, number>();
+
 	async cut(after: number, random: Random, mayEdit: boolean): Promise<void> {
 		this.cuts++;
+		const blobs = this.engine.blobs("main");
+		for (const [name, tip] of this.#stored) if (tip > after) await blobs.delete(name);
 		this.engine = await this.engine.cut(after);
 		this.world.cut(this.engine.lines);
 		const completed = completedIn(this.engine, this.told);
@@ -87,7 +107,11 @@ class History {
 		} else if (last.phase === "done") {
 			const skipped = this.world.told.filter(({ value }) => value === EMPTY).map(({ id }) => id);
 			if (skipped.length > 0) expect(this.policy, this.told).toBe("skip");
-			else expect(end, `${this.told}: ${this.ends.at(-1)?.failed.join()}`).toMatchObject({ outcome: "completed", output: last.before });
+			else
+				expect(end, `${this.told}: ${this.ends.at(-1)?.failed.join()}`).toMatchObject({
+					outcome: "completed",
+					output: last.before,
+				});
 			expect(completedIn(this.engine, this.told), this.told).toBe(this.stands.length - 1);
 		} else {
 			expect(this.ends.at(-1)?.failed.at(-1), this.told).toMatch(/its limit is 4/);

@@ -154,7 +154,11 @@ export async function live(
 	});
 	await skills.start("r", "random", null);
 	await skills.idle();
-	for (let tries = 0; tries < 40 && failed.length > tries && / has failed/.test(failed.at(-1) as string); tries++) {
+	const isPaused = (): boolean => skills.list().some(([, { status }]) => status === "paused");
+	for (let tries = 0, seen = 0; tries < 40; tries++) {
+		const isAgain = failed.length > seen && failed.at(-1)?.includes(" has failed");
+		if (!isAgain && !isPaused()) break;
+		seen = failed.length;
 		await skills.resume("r");
 		await skills.idle();
 	}
