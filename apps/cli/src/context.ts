@@ -35,6 +35,7 @@ import { err } from "./print.ts";
 import { finishUnread } from "./stop.ts";
 import { watchTimeSlices } from "./stuck-scripts.ts";
 import { reyn } from "./suggest.ts";
+import { tasksOf } from "./tasks.ts";
 import { assertKnown, assertTrusted, secretsDirectory } from "./trust.ts";
 
 export interface Globals {
@@ -325,6 +326,7 @@ async function options(globals: Globals): Promise<RuntimeOptions> {
 		files: createWorkFiles(globals.cwd, root),
 		instructions: async () => instructionsText(await told(globals)),
 		skills: [digestSkill(tools, layoutOf(state).workspace(mainSession))],
+		tasks: tasksOf(state),
 		redact,
 		watchTimeSlice,
 		permissions,

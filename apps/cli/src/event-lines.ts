@@ -168,6 +168,13 @@ function eventLine(event: OneLineEvent): string | undefined {
 			return event.kept.length === 0
 				? `a rewind that was cut is finished: files hold what they held at #${event.to}`
 				: `a rewind that was cut is finished, but ${event.kept.length === 1 ? "1 file was" : `${event.kept.length} files were`} not taken back to #${event.to}: ${oneLine(event.kept.map(({ path, why }) => `${path} (${why})`).join(", "), 300)}`;
+		case "task_changed":
+			// The conversation is told it.
+			return undefined;
+		case "task_begun":
+			return `task ${oneLine(event.task, 40)} is ready: ${event.work} is started for it`;
+		case "tasks_unread":
+			return `tasks cannot be read; other work goes on, and it is tried again: ${oneLine(event.reason, 160)}`;
 		case "config_kept":
 			return `the configuration file ${asLine(event.path)} held what no line of history has: that is in ${asLine(event.keptIn)} now`;
 		case "config_unrecorded":

@@ -45,6 +45,7 @@ const elsewhere: readonly string[] = ["ask"];
 const groups: Readonly<Record<string, { readonly summary: string; readonly more?: string }>> = {
 	plan: { summary: "plans: look at them, pause, resume, change, give up" },
 	skill: { summary: "skills that are in flight" },
+	task: { summary: "tasks beside the log: list, show, add, assign" },
 	script: {
 		summary: "scripts of agents: run, kill, edit, go on",
 		more: "\nA script has no clock, dice, files or network but what ctx gives, so that each\nof its runs is the same. That keeps accidents out and is no sandbox: run scripts\nthat you trust, or others with --isolate, in a process that has no files,\nprograms or environment. What its calls do, tools do all the same.\n\nExample: reyn script run review.ts",
@@ -256,7 +257,8 @@ async function workOn(
 		return workOnScript(verb, typed, globals, format);
 	// `--trust` holds from then on, whether anything is in flight or not.
 	if (globals.trust) await assertReady(globals);
-	await reading(globals, async (runtime) => verb.check?.(runtime, given, reyn), verb.at);
+	const { check, at } = verb;
+	if (check) await reading(globals, async (runtime) => check.call(verb, runtime, given, reyn), at);
 	if (verb.isAtOnce)
 		return unlessHeld(verb, raw, globals, format, async () => {
 			await using runtime = await openForWork(globals);

@@ -43,6 +43,7 @@ const guides = section("Guides", [
 	["guides/stores.md", "packages/runtime/docs/stores.md", "Choose a store"],
 	["guides/files.md", "packages/snapshot/docs/files.md", "Rewind your files"],
 	["guides/sqlite.md", "packages/snapshot/docs/sqlite.md", "Rewind your database"],
+	["guides/tasks.md", "packages/runtime/docs/tasks.md", "Bind tasks to sessions"],
 	["guides/rewind-tasks.md", "packages/tasks/docs/rewind.md", "Rewind your tasks"],
 	["guides/entries.md", "packages/rewind-modes/docs/entries.md", "Rewind a journal of your own"],
 	["guides/whole-log.md", "packages/timetravel/docs/whole-log.md", "Count over all branches"],

@@ -67,6 +67,7 @@ import { SCRIPT } from "./features/script/pieces.ts";
 import type { Scripts, StartedScript } from "./features/script/scripts.ts";
 import type { FindSkills } from "./features/skill/known-skills.ts";
 import { type ChildRun, childrenOf, type ParentStep, parentStep, skillWork } from "./features/skill/pieces.ts";
+import type { TaskOptions, Tasks } from "./features/task/task-host.ts";
 import { type AgentOptions, Agents } from "./kernel/agents.ts";
 import { RuntimeError } from "./kernel/errors.ts";
 import type { Feature, FeatureHost, Piece } from "./kernel/feature.ts";
@@ -126,6 +127,8 @@ export interface RuntimeOptions {
 	/** How many rounds of model and tools a turn may take before a person is asked whether it goes on. Default: 50. */
 	readonly turnRounds?: number;
 	readonly skillResume?: SkillResume;
+	/** Where tasks live, which may be bound to sessions: `tasks` of a runtime. Default: nowhere. */
+	readonly tasks?: TaskOptions;
 	/** What becomes of a plan that a process left unfinished, at the next `resume()`: see {@link PlanResume}. Default: `retry_pending`. */
 	readonly planResume?: PlanResume;
 	/**
@@ -362,6 +365,8 @@ export class Runtime implements AsyncDisposable {
 	readonly files: FileHistory;
 	/** The configuration files of the state, which follow rewinds. */
 	readonly config: ConfigFiles;
+	/** Tasks in another system: those that are bound to sessions follow rewinds here, and are never taken back there. */
+	readonly tasks: Tasks;
 	readonly #kernel: OpenKernel;
 	readonly #builtIn: BuiltIn;
 	readonly #restore: FileRestore;
@@ -373,6 +378,7 @@ export class Runtime implements AsyncDisposable {
 		this.scripts = kernel.hostOf(builtIn.script).scripts;
 		({ history: this.files, restore: this.#restore } = kernel.hostOf(builtIn.files));
 		this.config = kernel.hostOf(builtIn.config);
+		this.tasks = kernel.hostOf(builtIn.task);
 	}
 
 	get wal(): Wal {

@@ -1,4 +1,5 @@
 /** Tasks that live in another system: the port to it, and what of them is bound to sessions. */
+
 export type {
 	RewindableTasks,
 	TaskBackend,
@@ -8,7 +9,9 @@ export type {
 	TaskFilter,
 	TaskWritten,
 } from "./backend.ts";
+export { type Binding, bindings, type SessionTask, sessionTasks, type TasksOf } from "./bindings.ts";
 export { checkedTasks } from "./checked.ts";
+export { type Difference, differences, differenceText, recordsOf } from "./differences.ts";
 export { type TaskCode, TaskError } from "./errors.ts";
 export {
 	type TaskHolder,
@@ -19,7 +22,9 @@ export {
 	taskRecords,
 	taskReported,
 	taskSeen,
+	taskStartSchema,
 	taskSubscribed,
+	taskTold,
 	taskUnbound,
 } from "./records.ts";
 export { assertNoCycle, nextStatus, settledStatus } from "./rules.ts";

@@ -23,6 +23,8 @@ import type { ScriptOptions } from "./script/scripts.ts";
 import { type SkillFeatureOptions, skillFeature } from "./skill/index.ts";
 import { type FindSkills, KnownSkills } from "./skill/known-skills.ts";
 import type { SkillHost } from "./skill/skill-host.ts";
+import { taskFeature } from "./task/index.ts";
+import type { TaskOptions, Tasks } from "./task/task-host.ts";
 
 export interface BuiltIn {
 	readonly question: Feature<QuestionHost>;
@@ -34,6 +36,7 @@ export interface BuiltIn {
 	readonly script: Feature<ScriptHost>;
 	readonly files: Feature<FileHost>;
 	readonly config: Feature<ConfigFiles>;
+	readonly task: Feature<Tasks>;
 	readonly list: readonly Feature[];
 }
 
@@ -49,6 +52,7 @@ export interface BuiltInOptions
 	readonly findSkills?: FindSkills;
 	readonly skillResume?: SkillFeatureOptions["resume"];
 	readonly childPurity?: SkillFeatureOptions["childPurity"];
+	readonly tasks?: TaskOptions | undefined;
 }
 
 export function builtIn({
@@ -57,6 +61,7 @@ export function builtIn({
 	skillResume,
 	childPurity,
 	permissions,
+	tasks,
 	...options
 }: BuiltInOptions): BuiltIn {
 	const question = questionFeature(options);
@@ -72,9 +77,10 @@ export function builtIn({
 		[PLAN_TOOL, ASK_USER, ...known.now.skills.map(skillToolName)].includes(name),
 	);
 	const config = configFeature();
+	const task = taskFeature(tasks);
 	return {
-		...{ question, permission, budget, conversation, plan, skill, script, files, config },
-		list: [question, permission, budget, conversation, plan, skill, script, files, config],
+		...{ question, permission, budget, conversation, plan, skill, script, files, config, task },
+		list: [question, permission, budget, conversation, plan, skill, script, files, config, task],
 	};
 }
 

@@ -119,6 +119,10 @@ export interface FeatureHost {
 	moved?(move: Moved): Promise<void>;
 	/** Called once by the process that writes, when the moves that a crash cut are finished. */
 	opened?(): Promise<void>;
+	/** Called when unfinished work is to go on, after its pieces were set going; perhaps again. */
+	resumed?(): void;
+	/** Called once all is quiet, before the log is closed: ends what it has open besides. */
+	close?(): Promise<void>;
 	/**
 	 * Decides on each call of a model or a tool before it is made; recalled calls are not asked about. Every feature has to let it pass,
 	 * in the order of the list. A call that waits stops its work, which asks again after `kernel.goOn` of its piece, or at the next start.

@@ -86,6 +86,35 @@ export interface Asker {
 
 export const asker = service<Asker>("asker");
 
+/** Starts work for whoever gives it an id: of one id there is one work, whatever process asks. */
+export interface Starter<What> {
+	/**
+	 * Starts it, unless there is one of this id in the session; resolves when its start is durable.
+	 *
+	 * @throws what says that it can never be started
+	 */
+	begin(session: Session, work: StartedFor, what: What): Promise<void>;
+	/** Resolves when the work, which is under way in this process, is so no more; undefined: it is not. */
+	under(session: Session, work: StartedFor): Promise<void> | undefined;
+	/** What came of it; undefined: it is not over. */
+	ended(session: Session, work: StartedFor): CameOf | undefined;
+}
+
+export interface StartedFor {
+	readonly id: string;
+	/** A seq that none of its records is older than. */
+	readonly since: Seq;
+}
+
+export interface CameOf {
+	readonly isDone: boolean;
+	readonly text: string;
+}
+
+export const skillStarter = service<Starter<{ readonly skill: string; readonly input?: unknown }>>("skillStarter");
+
+export const turnStarter = service<Starter<{ readonly prompt: string }>>("turnStarter");
+
 /** What a person is asked, and has not answered yet. */
 export interface OpenQuestion {
 	/** Identifies the question for ever. */

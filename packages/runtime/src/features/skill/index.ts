@@ -11,7 +11,7 @@ import {
 	skillRuns,
 } from "@reyn/skill-resume";
 import type { Feature } from "../../kernel/feature.ts";
-import { asker, backgroundMessages } from "../../kernel/services.ts";
+import { asker, backgroundMessages, skillStarter } from "../../kernel/services.ts";
 import { auditSkill } from "./audit.ts";
 import { KnownSkills } from "./known-skills.ts";
 import { skillRunsIn } from "./pieces.ts";
@@ -41,6 +41,7 @@ export const skillFeature = ({
 				: undefined,
 	},
 	needs: [asker, backgroundMessages],
+	provides: [skillStarter],
 	pieces: skillRunsIn,
 	settle: ({ id }, before) =>
 		before ? { becomes: "running" } : { becomes: "waiting", draft: skillRunPaused({ run: id }) },

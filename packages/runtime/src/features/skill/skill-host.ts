@@ -21,13 +21,23 @@ import type { Scope } from "@reyn/wal";
 import { atOnce, type End, type Keep, sayEnd, shownWhenOver, stopReason, type Went } from "../../kernel/background.ts";
 import type { FeatureHost, Frame, Kernel, Piece } from "../../kernel/feature.ts";
 import type { ModelCost } from "../../kernel/meter.ts";
-import { asker, type BackgroundMessages, backgroundMessages, type From, startKey } from "../../kernel/services.ts";
+import {
+	asker,
+	type BackgroundMessages,
+	backgroundMessages,
+	type From,
+	type Served,
+	serve,
+	skillStarter,
+	startKey,
+} from "../../kernel/services.ts";
 import type { Session } from "../../kernel/session.ts";
 import { Children } from "./children.ts";
 import type { SkillEnd } from "./events.ts";
 import type { KnownSkills } from "./known-skills.ts";
 import { parentStep, SKILL, skillWork } from "./pieces.ts";
 import { Resumed } from "./resumed.ts";
+import { starterOf } from "./starter.ts";
 
 export interface SkillOptions {
 	readonly skills: KnownSkills;
@@ -40,11 +50,18 @@ export class SkillHost implements FeatureHost {
 	readonly #options: SkillOptions;
 	readonly #messages: BackgroundMessages;
 	readonly #children: Children;
+	readonly services: readonly Served[];
 
 	constructor(kernel: Kernel, options: SkillOptions) {
 		this.#kernel = kernel;
 		this.#options = options;
 		this.#messages = kernel.get(backgroundMessages);
+		this.services = [
+			serve(
+				skillStarter,
+				starterOf((...started) => this.start(...started)),
+			),
+		];
 		this.#children = new Children(kernel, {
 			...options,
 			run: (...child) => this.#runChild(...child),
@@ -75,10 +92,14 @@ export class SkillHost implements FeatureHost {
 	 * @returns the id of the run
 	 * @throws SkillError `SKILL_UNKNOWN` naming the skills that there are, why it does not load, `SKILL_INVALID_INPUT`
 	 */
-	async start(session: Session, name: string, input: unknown): Promise<string> {
+	async start(
+		session: Session,
+		name: string,
+		input: unknown,
+		run: string = `s${this.#kernel.ids.hex(3)}`,
+	): Promise<string> {
 		await this.skills.look();
 		const skill = this.skills.named(name);
-		const run = `s${this.#kernel.ids.hex(3)}`;
 		const { model } = this.#kernel.agent(session.scope);
 		await startRun(run, skill, input, runScope(session, run), session.log, model.id);
 		this.#launch(session, run);
