@@ -90,6 +90,7 @@ const formats = section("Formats", [
 	["formats/index-v1.md", "docs/formats/index-v1.md", "The index of a timeline"],
 	["formats/kept-v1.md", "docs/formats/kept-v1.md", "What outlives a truncation"],
 	["formats/events-v1.md", "docs/formats/events-v1.md", "The audit trail"],
+	["formats/tasks-v1.md", "docs/formats/tasks-v1.md", "Tasks in SQLite"],
 ]);
 
 // Written by `api.ts`.
