@@ -17,6 +17,7 @@ import {
 	stateOrigin,
 	withoutSecrets,
 } from "@reyn/runtime";
+import type { SkillResume } from "@reyn/skill-resume";
 import { createFileTools, createWorkFiles, type RootOptions } from "@reyn/tools";
 import { createFetchTool } from "@reyn/tools/fetch";
 import { createShellTool } from "@reyn/tools/shell";
@@ -34,6 +35,7 @@ import { err } from "./print.ts";
 import { finishUnread } from "./stop.ts";
 import { watchTimeSlices } from "./stuck-scripts.ts";
 import { reyn } from "./suggest.ts";
+import { tasksOf } from "./tasks.ts";
 import { assertKnown, assertTrusted, secretsDirectory } from "./trust.ts";
 
 export interface Globals {
@@ -46,6 +48,8 @@ export interface Globals {
 	readonly mode?: PermissionMode | undefined;
 	/** May models propose plans? */
 	readonly plan?: "auto" | "never" | undefined;
+	/** What becomes of steps of skills in doubt, in this process. */
+	readonly policy?: SkillResume["default"] | undefined;
 	/** A file with answers to what is asked. */
 	readonly answers?: string | undefined;
 	readonly pace: number;
@@ -322,13 +326,14 @@ async function options(globals: Globals): Promise<RuntimeOptions> {
 		files: createWorkFiles(globals.cwd, root),
 		instructions: async () => instructionsText(await told(globals)),
 		skills: [digestSkill(tools, layoutOf(state).workspace(mainSession))],
+		tasks: tasksOf(state),
 		redact,
 		watchTimeSlice,
 		permissions,
 		budget: budgetOf(config),
 		prices: { ...pricesOf(config), ...freeModels },
 		askUser: true,
-		...runtimeOptionsOf(config),
+		...runtimeOptionsOf(config, globals.policy),
 		plans: { ...plansOf(config, globals.plan), models: Object.fromEntries(classes) },
 	};
 }

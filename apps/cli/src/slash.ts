@@ -15,7 +15,7 @@ export interface Slashed {
 
 /** Other names of verbs that people know. */
 const also: Readonly<Record<string, string>> = {
-	...{ tree: "log --graph", plan: "plan list", skill: "skill list", script: "script list" },
+	...{ tree: "log --graph", plan: "plan list", skill: "skill list", script: "script list", task: "task list" },
 };
 
 /** Verbs, and commands, of a shell that are nothing to type here, and why. */

@@ -33,7 +33,10 @@ import { forgetIfUnknown } from "./trust.ts";
 import { fileOption, readTyped } from "./typed.ts";
 import { untilTold } from "./until-stopped.ts";
 import { formatOf, outputFormat, work } from "./work.ts";
-import { answersOption, modeOption } from "./work-options.ts";
+import { answersOption, modeOption, policyOption } from "./work-options.ts";
+
+/** What goes on with skill runs that stand where they were cut. */
+const resumesSkills: readonly string[] = ["resume", "skill resume"];
 
 /** What is a command by another name: `run` asks one question, and has more ways to be given it. */
 const elsewhere: readonly string[] = ["ask"];
@@ -42,6 +45,7 @@ const elsewhere: readonly string[] = ["ask"];
 const groups: Readonly<Record<string, { readonly summary: string; readonly more?: string }>> = {
 	plan: { summary: "plans: look at them, pause, resume, change, give up" },
 	skill: { summary: "skills that are in flight" },
+	task: { summary: "tasks beside the log: list, show, add, assign" },
 	script: {
 		summary: "scripts of agents: run, kill, edit, go on",
 		more: "\nA script has no clock, dice, files or network but what ctx gives, so that each\nof its runs is the same. That keeps accidents out and is no sandbox: run scripts\nthat you trust, or others with --isolate, in a process that has no files,\nprograms or environment. What its calls do, tools do all the same.\n\nExample: reyn script run review.ts",
@@ -78,6 +82,7 @@ function addVerb(program: Command, verb: Verb, { globals, done }: Face): void {
 	if (verb.access === "write") addConfirming(command, verb);
 	if (verb.access === "work" && verb.preview) command.option("--dry-run", `${verb.preview.summary}, and nothing else`);
 	if (verb.access === "work") command.addOption(outputFormat()).addOption(modeOption()).addOption(answersOption());
+	if (resumesSkills.includes(verb.name)) command.addOption(policyOption());
 	command.addHelpText("after", `\nExample: ${reyn([`${verb.name} ${verb.example}`.trimEnd()])}`);
 	command.action(async (...all: unknown[]) => {
 		// Commander gives the arguments, then the options, then itself.
@@ -252,7 +257,8 @@ async function workOn(
 		return workOnScript(verb, typed, globals, format);
 	// `--trust` holds from then on, whether anything is in flight or not.
 	if (globals.trust) await assertReady(globals);
-	await reading(globals, async (runtime) => verb.check?.(runtime, given, reyn), verb.at);
+	const { check, at } = verb;
+	if (check) await reading(globals, async (runtime) => check.call(verb, runtime, given, reyn), at);
 	if (verb.isAtOnce)
 		return unlessHeld(verb, raw, globals, format, async () => {
 			await using runtime = await openForWork(globals);

@@ -1,5 +1,6 @@
 /** The forms of what verbs see, do and give, as schemas: what comes from another process is parsed by them, and faces publish them. */
 import { rewindModes } from "@reyn/runtime";
+import { taskCommentSchema, taskSchema, taskStartSchema } from "@reyn/tasks";
 import { z } from "zod";
 
 export const seq = z.int().nonnegative();
@@ -99,6 +100,7 @@ export const blastRadiusShape = z.object({
 	withdraws: z.object({ questions: waiting, messages: waiting }),
 	config: list(z.object({ path: z.string(), change: z.enum(["made", "changed", "removed"]) })),
 	grants: seq,
+	tasks: texts.exactOptional(),
 });
 
 export const historyShape = z.object({
@@ -239,6 +241,18 @@ export const skillRunShape = z.object({
 	/** The step of a plan that it is a child of, and goes on with. Absent: it is none. */
 	parent: z.object({ kind: z.string(), id: z.string(), step: z.string(), attempt: seq }).exactOptional(),
 });
+
+const holder = z.union([session, z.object({ task: z.string() })]);
+
+/** As `TaskEntry` of `@reyn/runtime`. */
+export const taskEntryShape = z.object({
+	task: taskSchema,
+	assignee: holder.exactOptional(),
+	requester: holder.exactOptional(),
+	starts: taskStartSchema.exactOptional(),
+});
+
+export const taskShownShape = taskEntryShape.extend({ comments: list(taskCommentSchema) });
 
 /** As `Collection` of `@reyn/runtime`. */
 export const collectionShape = z.object({

@@ -9,6 +9,7 @@ import { dropOf, meaningOf } from "@reyn/rewind-modes/internal";
 import { inFlightRuns, skillRuns } from "@reyn/skill-resume";
 import type { View } from "@reyn/snapshot";
 import type { FileStep } from "@reyn/snapshot/files";
+import { bindings, sessionTasks } from "@reyn/tasks";
 import { type HypotheticalHistory, isOutside } from "@reyn/timetravel";
 import { isMeta } from "@reyn/timetravel/internal";
 import { type Scope, type Seq, scopeKey, type WalRecord } from "@reyn/wal";
@@ -65,6 +66,8 @@ export interface BlastRadius {
 	readonly config: readonly FileStep[];
 	/** What people have granted since the target: it stays granted. */
 	readonly grants: number;
+	/** The tasks that are bound before or after it: they stay as they are, whoever has them then. Absent: none. */
+	readonly tasks?: readonly string[];
 }
 
 /** Work that runs again from the target, and what its calls beyond the target have cost, which is paid again. Absent: unknown. */
@@ -169,6 +172,12 @@ export async function blastRadius(
 		hypothetical.unknown.leaves
 			? undefined
 			: priceOf(works.map((work) => paidAgain.get(work) ?? {}).reduce(together, {}), prices);
+	const boundIn = (views: readonly View[]): readonly string[] =>
+		bindings(views.map((view) => ({ scope: view.scope as SessionScope, tasks: view.get(sessionTasks) }))).map(
+			({ task }) => task,
+		);
+	const ofBoth = [...boundIn(states.map(({ before }) => before)), ...boundIn(states.map(({ now }) => now))];
+	const tasks = drop?.length === 0 ? [] : [...new Set(ofBoth)];
 	const main = states.find(({ before }) => scopeKey(before.scope) === scopeKey(mainSession));
 	return {
 		leaves: leaves.extent(pieces, prices),
@@ -179,6 +188,7 @@ export async function blastRadius(
 		// A move to where one is writes nothing, edits by hand neither.
 		config: main && target < tip ? await runtime.config.preview(coverage, main.before, main.now) : [],
 		grants: whole.get(grants).filter(({ seq }) => seq > target).length,
+		...(tasks.length > 0 && { tasks }),
 	};
 }
 

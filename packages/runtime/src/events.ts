@@ -8,6 +8,7 @@ import type { PlanEvent } from "./features/plan/events.ts";
 import type { QuestionEvent } from "./features/question/events.ts";
 import type { ScriptRunEvent } from "./features/script/events.ts";
 import type { SkillEvent } from "./features/skill/events.ts";
+import type { TaskEvent } from "./features/task/events.ts";
 import type { KernelEvent } from "./kernel/events.ts";
 
 /**
@@ -24,6 +25,7 @@ export type RuntimeEvent = (
 	| BudgetEvent
 	| ConfigEvent
 	| FilesEvent
+	| TaskEvent
 ) & {
 	readonly seq?: Seq;
 };

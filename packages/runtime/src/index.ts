@@ -91,7 +91,10 @@ export {
 	type StartedScript,
 	type Verification,
 } from "./features/script/scripts.ts";
+export type { FindSkills } from "./features/skill/known-skills.ts";
 export type { ChildRun, ParentStep } from "./features/skill/pieces.ts";
+export type { TaskAddition, TaskEntry, TaskOptions, Tasks } from "./features/task/task-host.ts";
+export { taskLine, taskText } from "./features/task/task-tools.ts";
 export type { Held, Holding, Waiting } from "./holding.ts";
 export type { AgentOptions } from "./kernel/agents.ts";
 export { type Audited, brief } from "./kernel/audit.ts";
@@ -119,12 +122,17 @@ export {
 	asker,
 	type BackgroundMessages,
 	backgroundMessages,
+	type CameOf,
 	type From,
 	type OpenQuestion,
 	type Served,
 	type Service,
+	type StartedFor,
+	type Starter,
 	serve,
 	service,
+	skillStarter,
+	turnStarter,
 } from "./kernel/services.ts";
 export type { Session, SessionScope } from "./kernel/session.ts";
 export { mainSession, sessionOf } from "./kernel/sessions.ts";

@@ -24,6 +24,7 @@ import {
 } from "@reyn/rewind-modes";
 import {
 	type ChildPurity,
+	type FoundSkills,
 	findRun,
 	inFlightRuns,
 	type Skill,
@@ -64,7 +65,9 @@ import type { AmendPreview, OnLimit, PlanResume, ResumePreview, StepOfPlan } fro
 import type { ProposalOptions } from "./features/plan/proposal.ts";
 import { SCRIPT } from "./features/script/pieces.ts";
 import type { Scripts, StartedScript } from "./features/script/scripts.ts";
+import type { FindSkills } from "./features/skill/known-skills.ts";
 import { type ChildRun, childrenOf, type ParentStep, parentStep, skillWork } from "./features/skill/pieces.ts";
+import type { TaskOptions, Tasks } from "./features/task/task-host.ts";
 import { type AgentOptions, Agents } from "./kernel/agents.ts";
 import { RuntimeError } from "./kernel/errors.ts";
 import type { Feature, FeatureHost, Piece } from "./kernel/feature.ts";
@@ -113,12 +116,19 @@ export interface RuntimeOptions {
 	/** Kinds of work of your own, beside conversations, plans, skills and scripts. */
 	readonly features?: readonly Feature[];
 	readonly skills?: readonly Skill[];
+	/**
+	 * Finds more skills, such as `findSkills` of `@reyn/skill-resume/files` does: asked when a process opens the state to work, and again
+	 * when a skill is to be started or looked for. A reader asks for them with `skills()` alone. It never throws.
+	 */
+	readonly findSkills?: FindSkills;
 	readonly limits?: Partial<PlanLimits>;
 	/** Whether turns may propose plans, and whether a person is asked before one starts. */
 	readonly plans?: ProposalOptions;
 	/** How many rounds of model and tools a turn may take before a person is asked whether it goes on. Default: 50. */
 	readonly turnRounds?: number;
 	readonly skillResume?: SkillResume;
+	/** Where tasks live, which may be bound to sessions: `tasks` of a runtime. Default: nowhere. */
+	readonly tasks?: TaskOptions;
 	/** What becomes of a plan that a process left unfinished, at the next `resume()`: see {@link PlanResume}. Default: `retry_pending`. */
 	readonly planResume?: PlanResume;
 	/**
@@ -246,6 +256,8 @@ export interface Restored {
 		readonly phase: string | undefined;
 		readonly status: string;
 		readonly model?: string;
+		/** The hash of the text of its skill when it began. Absent: unknown, or it lies in no file. */
+		readonly hash?: string;
 		/** The step of a plan that it is a child of, and goes on with. Absent: it is none. */
 		readonly parent?: ParentStep;
 	}[];
@@ -315,7 +327,10 @@ export interface Confirmed {
  */
 export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
 	const parts = partsOf(options);
-	return new Runtime(await openKernel(parts.kernel), parts.builtIn);
+	const kernel = await openKernel(parts.kernel);
+	// Nothing has begun yet, so that what goes on finds its skill.
+	if (!options.readOnly) await kernel.hostOf(parts.builtIn.skill).skills.look();
+	return new Runtime(kernel, parts.builtIn);
 }
 
 /** @throws RuntimeError `RUNTIME_STORE` */
@@ -350,6 +365,8 @@ export class Runtime implements AsyncDisposable {
 	readonly files: FileHistory;
 	/** The configuration files of the state, which follow rewinds. */
 	readonly config: ConfigFiles;
+	/** Tasks in another system: those that are bound to sessions follow rewinds here, and are never taken back there. */
+	readonly tasks: Tasks;
 	readonly #kernel: OpenKernel;
 	readonly #builtIn: BuiltIn;
 	readonly #restore: FileRestore;
@@ -361,6 +378,7 @@ export class Runtime implements AsyncDisposable {
 		this.scripts = kernel.hostOf(builtIn.script).scripts;
 		({ history: this.files, restore: this.#restore } = kernel.hostOf(builtIn.files));
 		this.config = kernel.hostOf(builtIn.config);
+		this.tasks = kernel.hostOf(builtIn.task);
 	}
 
 	get wal(): Wal {
@@ -461,8 +479,9 @@ export class Runtime implements AsyncDisposable {
 				inFlight(view.get(planRuns)).map(([plan, run]) => planEntry(scope, plan, run)),
 			),
 			runs: sessions.flatMap(({ scope, view }) =>
-				inFlightRuns(view.get(skillRuns)).map(([run, { skill, phase, status, model, parent }]) => ({
+				inFlightRuns(view.get(skillRuns)).map(([run, { skill, phase, status, model, hash, parent }]) => ({
 					...{ scope, run, skill, phase, status },
+					...(hash !== undefined && { hash }),
 					...said(model),
 					...(parent !== undefined && { parent: parentStep(parent) }),
 				})),
@@ -625,6 +644,11 @@ export class Runtime implements AsyncDisposable {
 	/** Resolves when no turn, plan or skill is running. */
 	idle(): Promise<void> {
 		return this.#kernel.idle();
+	}
+
+	/** The skills that there are now, and what gives none, with why: a run of such a one waits until it loads again. */
+	skills(): Promise<FoundSkills> {
+		return this.#kernel.hostOf(this.#builtIn.skill).skills.look();
 	}
 
 	/** Starts a skill, and resolves with the id of the run. Waits for a rewind of the session that is under way; a new session is opened. */

@@ -1,5 +1,6 @@
 /** What of a record stands in the audit trail: every kind of record has its line, or is said to have none. */
 import { stepCompleted, stepFailed, stepStarted } from "@reyn/journal";
+import { taskBegun, taskRebound, taskReported, taskSeen, taskSubscribed, taskUnbound } from "@reyn/tasks";
 import { type Draft, type Scope, type WalRecord, walEpoch, walLost, walRecovered, walRepaired } from "@reyn/wal";
 import { describe, expect, test } from "vitest";
 import { builtIn } from "../src/features/index.ts";
@@ -176,6 +177,16 @@ const lines: readonly (readonly [kind: string, data: object, line: object])[] = 
 	],
 	["skill_run_completed", { run: "r1" }, { kind: "skill", what: "ended", run: "r1" }],
 	["skill_run_paused", { run: "r1" }, { kind: "skill", what: "paused", run: "r1" }],
+	[
+		"skill_run_paused",
+		{ run: "r1", reason: "it has failed" },
+		{ kind: "skill", what: "paused", run: "r1", why: "it has failed" },
+	],
+	[
+		"skill_run_failed",
+		{ run: "r1", phase: "a", visit: 2, place: "a/2 no mail", reason: "no mail" },
+		{ kind: "skill", what: "failed", run: "r1", phase: "a", visit: 2, why: "no mail" },
+	],
 	["skill_run_resumed", { run: "r1" }, { kind: "skill", what: "resumed", run: "r1" }],
 	[
 		"skill_run_discarded",
@@ -253,6 +264,35 @@ const lines: readonly (readonly [kind: string, data: object, line: object])[] = 
 		{ kind: "process", what: "opened", epoch: 2, pid: 5, host: "here" },
 	],
 	[
+		taskSubscribed.kind,
+		{ task: "t1", role: "assignee", holder: { agent: "default", session: "main" }, title: "private", status: "ready" },
+		{ kind: "task", what: "bound", task: "t1", role: "assignee" },
+	],
+	[
+		taskRebound.kind,
+		{
+			...{ task: "t1", role: "assignee", title: "private", status: "ready" },
+			...{ from: { task: "t2" }, to: { agent: "default", session: "main" } },
+		},
+		{ kind: "task", what: "bound anew", task: "t1", role: "assignee" },
+	],
+	[
+		taskUnbound.kind,
+		{ task: "t1", role: "assignee", holder: { task: "t2" }, why: "gone", tell: "private" },
+		{ kind: "task", what: "unbound", task: "t1", role: "assignee", why: "gone" },
+	],
+	[
+		taskSeen.kind,
+		{ task: "t1", title: "private", status: "done", tell: "private" },
+		{ kind: "task", what: "seen", task: "t1", status: "done" },
+	],
+	[taskBegun.kind, { task: "t1", work: "t0f" }, { kind: "task", what: "begun", task: "t1", work: "t0f" }],
+	[
+		taskReported.kind,
+		{ task: "t1", work: "t0f", key: "private" },
+		{ kind: "task", what: "reported", task: "t1", work: "t0f" },
+	],
+	[
 		walRecovered.kind,
 		{ seq: 3, bytes: 9, sha256: "x", keptIn: "wal.jsonl.broken-1" },
 		{ kind: "log", what: "recovered", bytes: 9, keptIn: "wal.jsonl.broken-1" },
@@ -274,7 +314,7 @@ describe("a record", () => {
 	/** What is worth no line: what was said, boundaries, and what another record says too. */
 	const silent = [
 		...["assistant_message", "message_delivered", "tool_failed"],
-		...["checkpoint", "reset_settled", "config_settled", "lane_closed", "lane_failed", walLost.kind],
+		...["checkpoint", "reset_settled", "config_settled", "task_told", "lane_closed", "lane_failed", walLost.kind],
 	];
 
 	test("of every kind has a line, or is said to have none", () => {

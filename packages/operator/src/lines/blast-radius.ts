@@ -4,7 +4,7 @@ import type { BlastRadius, Extent, PaidFor, Unfinished, WorkAgain } from "@reyn/
 import { oneLine } from "../text.ts";
 
 export function radiusLines(
-	{ leaves, returns, stays, cancels, interrupts, relaunches, pauses, withdraws, config, grants }: BlastRadius,
+	{ leaves, returns, stays, cancels, interrupts, relaunches, pauses, withdraws, config, grants, tasks }: BlastRadius,
 	target: number,
 ): string[] {
 	const ended = workText(cancels);
@@ -27,7 +27,7 @@ export function radiusLines(
 		...withdrawn("question", withdraws.questions),
 		...withdrawn("message that was not shown yet", withdraws.messages),
 		...(config.length > 0 ? [`takes the configuration along: ${config.map(stepText).join(", ")}`] : []),
-		...keepsText(leaves.paid, grants),
+		...keepsText(leaves.paid, grants, tasks),
 	];
 }
 
@@ -56,10 +56,12 @@ const changes = { made: "made again", changed: "changed back", removed: "removed
 const stepText = ({ path, change }: BlastRadius["config"][number]): string => `${oneLine(path, 80)} ${changes[change]}`;
 
 /** What no move takes back. */
-function keepsText(paid: PaidFor | undefined, grants: number): readonly string[] {
+function keepsText(paid: PaidFor | undefined, grants: number, tasks: readonly string[] = []): readonly string[] {
 	const spent = paid && paid.calls + (paid.uncounted ?? 0) > 0 ? [`${paidText(paid)} stay paid`] : [];
 	const granted = grants > 0 ? [`${counted(grants, "permission")} given since ${grants === 1 ? "stays" : "stay"}`] : [];
-	const all = [...spent, ...granted];
+	const bound = tasks.length > MOST ? counted(tasks.length, "task") : tasks.map((id) => oneLine(id, 40)).join(", ");
+	const kept = tasks.length > 0 ? [`tasks (${bound}), which stay as they are now, whoever has them then`] : [];
+	const all = [...spent, ...granted, ...kept];
 	return all.length > 0 ? [`does not take back: ${all.join("; ")}`] : [];
 }
 

@@ -24,6 +24,7 @@ import { show } from "./show.ts";
 import { skillDiscard, skillList, skillResume, skillRun } from "./skill.ts";
 import { spend } from "./spend.ts";
 import { status } from "./status.ts";
+import { taskAdd, taskAssign, taskList, taskShow } from "./task.ts";
 import { redo, undo } from "./undo.ts";
 import { walStats, walVerify } from "./wal.ts";
 import { walInspect, walTail } from "./wal-records.ts";
@@ -52,6 +53,7 @@ export const verbs: readonly Verb[] = [
 	],
 	...[planList, planShow, planPause, planResume, planRetry, planAmend, planDiscard],
 	...[skillList, skillRun, skillDiscard, skillResume],
+	...[taskList, taskShow, taskAdd, taskAssign],
 	...[scriptRun, scriptResume, scriptExplain, scriptList, scriptShow, scriptVerify],
 	...[walVerify, walInspect, walTail, walStats, walRepair],
 ];

@@ -17,7 +17,8 @@ export const resume = workVerb({
 		const running = [...plans, ...runs].filter(({ status }) => status === "running");
 		// A move that was cut is finished by whoever opens the log for work.
 		const cut = runtime.timeline.unsettled();
-		if (turns.length + running.length + undelivered.length + cut.length > 0) return;
+		const waiting = runtime.tasks.pending();
+		if (turns.length + running.length + undelivered.length + cut.length + waiting.length > 0) return;
 		const paused = pausedWork(runtime);
 		const verbs = paused.map((each) => goesOn(each, say));
 		const why = paused.length > 0 ? ` but what is paused; go on with: ${verbs.join(", ")}` : "";
@@ -26,8 +27,9 @@ export const resume = workVerb({
 	async begin(runtime) {
 		const { turns, plans, runs, undelivered } = runtime.restored();
 		const running = [...plans, ...runs].filter(({ status }) => status === "running");
+		const waiting = runtime.tasks.pending();
 		runtime.resume();
-		return { goesOn: turns.length + running.length + undelivered.length > 0 };
+		return { goesOn: turns.length + running.length + undelivered.length + waiting.length > 0 };
 	},
 	lines: ({ goesOn }) => [goesOn ? "it goes on" : "nothing is unfinished"],
 });

@@ -119,6 +119,10 @@ export interface FeatureHost {
 	moved?(move: Moved): Promise<void>;
 	/** Called once by the process that writes, when the moves that a crash cut are finished. */
 	opened?(): Promise<void>;
+	/** Called when unfinished work is to go on, after its pieces were set going; perhaps again. */
+	resumed?(): void;
+	/** Called once all is quiet, before the log is closed: ends what it has open besides. */
+	close?(): Promise<void>;
 	/**
 	 * Decides on each call of a model or a tool before it is made; recalled calls are not asked about. Every feature has to let it pass,
 	 * in the order of the list. A call that waits stops its work, which asks again after `kernel.goOn` of its piece, or at the next start.
@@ -126,11 +130,11 @@ export interface FeatureHost {
 	readonly gate?: ((session: Session, call: GatedCall) => Promise<Verdict>) | undefined;
 }
 
-/** The place from which a model is asked. Tools that start work are for turns only, not for steps. */
+/** The place from which a model is asked: a turn, a step of a plan, or a phase of a skill. Tools that start work are for turns only. */
 export interface Frame {
 	readonly session: Session;
 	readonly piece: Piece;
-	readonly for: "turn" | "step";
+	readonly for: "turn" | "step" | "phase";
 	/** The id of the model that is asked, where the work that it begins is to go on with that one. */
 	readonly model?: string;
 }

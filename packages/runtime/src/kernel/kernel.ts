@@ -320,6 +320,7 @@ export class OpenKernel implements Kernel {
 	resume(): void {
 		this.#isGoing = true;
 		this.#goOnWith(() => true);
+		for (const host of this.#hosts.values()) host.resumed?.();
 	}
 
 	find(which: Pick<Piece, "kind" | "id">): Piece | undefined {
@@ -541,6 +542,7 @@ export class OpenKernel implements Kernel {
 		this.cancel();
 		const over = Promise.all([this.#quiet(), this.#collecting, ...this.#ending]);
 		const [quiet] = await Promise.allSettled([Promise.race([over, this.space.whenNone])]);
+		const [hosts] = await Promise.allSettled([Promise.all([...this.#hosts.values()].map((host) => host.close?.()))]);
 		// Told before the log closes, which ends those who follow it.
 		await this.#toldOfAll();
 		await this.#trail?.end();
@@ -551,7 +553,7 @@ export class OpenKernel implements Kernel {
 		const [tools] = await Promise.allSettled([this.#options.agents.close()]);
 		this.#pump.end();
 		await this.#reaches(Number.POSITIVE_INFINITY);
-		for (const each of [quiet, closed, ended, tools]) if (each.status === "rejected") throw each.reason;
+		for (const each of [quiet, hosts, closed, ended, tools]) if (each.status === "rejected") throw each.reason;
 	}
 
 	assertOpen(): void {

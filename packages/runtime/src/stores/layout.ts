@@ -19,6 +19,8 @@ export interface Layout {
 	readonly events: string;
 	/** The directory of configuration files. */
 	readonly config: string;
+	/** The directory of the tasks that live beside the log. */
+	readonly tasks: string;
 	/** The directory that an agent's skills write to. */
 	workspace(scope: Scope): string;
 }
@@ -33,6 +35,7 @@ export function layoutOf(root: string): Layout {
 		commands: join(root, "state", "commands"),
 		events: join(root, "events"),
 		config: join(root, "config"),
+		tasks: join(root, "tasks"),
 		workspace: ({ agent = "default" }) => workspaceIn(join(agents, agentIn(agents, agent))),
 	};
 }
@@ -90,8 +93,8 @@ export const formerPlansIn = ({ agents }: Layout): readonly string[] =>
 
 /** Refuses a state if one of its directories is a link, or others may write to it. @throws WalError `WAL_UNSAFE` */
 export function assertOwnState(layout: Layout): void {
-	const { root, wal, runs, agents, commands, config } = layout;
-	for (const directory of [root, wal, commands, config]) assertOwnDirectory(directory);
+	const { root, wal, runs, agents, commands, config, tasks } = layout;
+	for (const directory of [root, wal, commands, config, tasks]) assertOwnDirectory(directory);
 	for (const { directory } of areasIn(layout)) assertOwnDirectory(directory);
 	for (const directory of [runs, agents]) assertOwnDirectory(directory);
 	for (const agent of agentsIn(agents)) {

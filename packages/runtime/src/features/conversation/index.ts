@@ -1,6 +1,6 @@
 /** Conversations: prompts and their turns, what comes from the background, and what a model is shown of it all. */
 import type { Feature, FeatureHost, Kernel } from "../../kernel/feature.ts";
-import { asker, backgroundMessages, serve } from "../../kernel/services.ts";
+import { asker, backgroundMessages, serve, turnStarter } from "../../kernel/services.ts";
 import { attachedToMessages } from "./attached-files.ts";
 import { auditTurn } from "./audit.ts";
 import { conversation } from "./conversation.ts";
@@ -19,6 +19,7 @@ import {
 	turnInterrupted,
 	userPrompt,
 } from "./records.ts";
+import { starterOf } from "./starter.ts";
 import { tellTurn } from "./tell.ts";
 import { MENDINGS, TURN_ROUNDS } from "./turn.ts";
 import { Turns } from "./turns.ts";
@@ -62,7 +63,7 @@ export const conversationFeature = ({
 	},
 	blobs: [spilledMessages, attachedToMessages],
 	needs: [asker],
-	provides: [backgroundMessages],
+	provides: [backgroundMessages, turnStarter],
 	pieces: (view) => [...turnsIn(view), ...messagesIn(view)],
 	settle({ kind, id }, _before, along) {
 		if (kind !== TURN) return undefined;
@@ -78,7 +79,7 @@ export const conversationFeature = ({
 		return {
 			turns,
 			outbox,
-			services: [serve(backgroundMessages, outbox)],
+			services: [serve(backgroundMessages, outbox), serve(turnStarter, starterOf(turns))],
 			goOn(session, { kind }) {
 				if (kind === TURN) turns.run(session);
 				else outbox.deliverWaiting(session);

@@ -1,0 +1,26 @@
+/** Starts skill runs for others, by an id of theirs. */
+import { runText, type SkillRun, skillRuns } from "@reyn/skill-resume";
+import { entryAt } from "@reyn/snapshot";
+import type { Starter } from "../../kernel/services.ts";
+import type { Session } from "../../kernel/session.ts";
+import { skillWork } from "./pieces.ts";
+
+export type SkillStarter = Starter<{ readonly skill: string; readonly input?: unknown }>;
+
+/** @param start starts a skill as the run of an id */
+export const starterOf = (
+	start: (session: Session, skill: string, input: unknown, run: string) => Promise<unknown>,
+): SkillStarter => ({
+	async begin(session, { id }, { skill, input = {} }) {
+		if (!runOf(session, id)) await start(session, skill, input, id);
+	},
+	under: (session, { id }) => session.over(skillWork(session.scope, id)),
+	ended(session, { id }) {
+		const run = runOf(session, id);
+		if (run?.status === "completed") return { isDone: true, text: runText(run.last?.output) };
+		if (run?.status !== "discarded") return undefined;
+		return { isDone: false, text: run.ended?.reason ?? "it was discarded" };
+	},
+});
+
+const runOf = ({ view }: Session, id: string): SkillRun | undefined => entryAt(view.get(skillRuns), id);

@@ -1,0 +1,18 @@
+/** Tasks: work that lives in another system, bound to sessions here. */
+import { sessionTasks, taskRecords } from "@reyn/tasks";
+import type { Feature } from "../../kernel/feature.ts";
+import { backgroundMessages, skillStarter, turnStarter } from "../../kernel/services.ts";
+import { auditTask } from "./audit.ts";
+import { type TaskOptions, Tasks } from "./task-host.ts";
+import { tellTask } from "./tell.ts";
+
+/** @param options absent: what is bound is known, and nothing is read or offered */
+export const taskFeature = (options?: TaskOptions): Feature<Tasks> => ({
+	name: "task",
+	records: { code: taskRecords },
+	projections: [sessionTasks],
+	needs: [backgroundMessages, skillStarter, turnStarter],
+	tell: tellTask,
+	audit: auditTask,
+	start: (kernel) => new Tasks(kernel, options),
+});

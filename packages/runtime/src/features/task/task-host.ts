@@ -1,0 +1,311 @@
+/** Hosts tasks: binds them to sessions, reads them anew, and starts what they have started. */
+
+import { isDeepStrictEqual } from "node:util";
+import type { Tool } from "@reyn/journal";
+import { reasonOf } from "@reyn/journal/internal";
+import {
+	type Binding,
+	type Task,
+	type TaskBackend,
+	type TaskComment,
+	type TaskDraft,
+	TaskError,
+	type TaskFilter,
+	type TaskHolder,
+	type TaskRole,
+	type TaskStart,
+	taskRebound,
+	taskSeen,
+	taskSubscribed,
+} from "@reyn/tasks";
+import type { Moved } from "@reyn/timetravel";
+import { RuntimeError } from "../../kernel/errors.ts";
+import type { FeatureHost, Frame, Kernel } from "../../kernel/feature.ts";
+import type { Session, SessionScope } from "../../kernel/session.ts";
+import { mainSession } from "../../kernel/sessions.ts";
+import type { TaskEvent } from "./events.ts";
+import { Reread } from "./reread.ts";
+import { Starts } from "./starts.ts";
+import { taskTools } from "./task-tools.ts";
+
+export interface TaskOptions {
+	/** Where tasks live. It is closed with the runtime. */
+	readonly backend: TaskBackend;
+	/** Are tools for tasks offered to models? It is asked for each turn and step. Default: they are. */
+	offers?(): boolean;
+	/** After how many milliseconds it is looked again while something waits to be started. Default: 5,000. */
+	readonly lookMs?: number;
+}
+
+/** A task as it is now, and who has it. */
+export interface TaskEntry {
+	readonly task: Task;
+	/** Absent: nobody here. */
+	readonly assignee?: TaskHolder;
+	readonly requester?: TaskHolder;
+	readonly starts?: TaskStart;
+}
+
+/** What a person adds. */
+export interface TaskAddition extends TaskDraft {
+	/** The key of the write: the same one adds the same task. */
+	readonly key: string;
+	/** For whom: it is told what comes of it. Default: the main session. */
+	readonly requester?: SessionScope;
+	/** What is started in that session once the task is ready, which it is as soon as what it waits for is done. */
+	readonly starts?: TaskStart;
+}
+
+export class Tasks implements FeatureHost {
+	readonly #kernel: Kernel;
+	readonly #options: TaskOptions | undefined;
+	readonly #reread: Reread | undefined;
+	readonly #starts: Starts | undefined;
+	#last: Promise<unknown> = Promise.resolve();
+	/** May work begin by itself? */
+	#isGoing = false;
+	#isClosed = false;
+	#isDown = false;
+	/** Is a look asked for that has not begun? */
+	#isDue = false;
+	#timer: (() => void) | undefined;
+	#isOpen = false;
+	/** The move that a crash had cut, and this process has finished. */
+	#moved: Moved | undefined;
+
+	/** Use `tasks` of a runtime. */
+	constructor(kernel: Kernel, options: TaskOptions | undefined) {
+		this.#kernel = kernel;
+		this.#options = options;
+		if (!options) return;
+		this.#reread = new Reread(kernel, options.backend);
+		this.#starts = new Starts(kernel, options.backend, () => this.#soon());
+	}
+
+	/** @throws RuntimeError `RUNTIME_NO_TASKS` where the runtime was opened without `tasks`; TaskError of the backend */
+	async list(filter?: TaskFilter): Promise<readonly TaskEntry[]> {
+		return (await this.#backend.list(filter)).map((task) => this.#entry(task));
+	}
+
+	/** @throws RuntimeError `RUNTIME_NO_TASKS`; TaskError `TASK_UNKNOWN` and others of the backend */
+	async show(id: string): Promise<TaskEntry & { readonly comments: readonly TaskComment[] }> {
+		const task = await this.#known(id);
+		return { ...this.#entry(task), comments: await this.#backend.comments(id) };
+	}
+
+	/** Who is bound to which task, on the present line of history. */
+	bindings(): readonly Binding[] {
+		return this.#reread?.bindings() ?? [];
+	}
+
+	/** The bindings for which something is to be started, or was and is not over. */
+	pending(): readonly Binding[] {
+		return this.bindings().filter(Starts.isPending);
+	}
+
+	/**
+	 * Makes a task, and binds who it is for. Killed in between, the same call makes no second one.
+	 *
+	 * @throws RuntimeError `RUNTIME_CLOSED`, `RUNTIME_NO_TASKS`; TaskError of the backend
+	 */
+	async add({ key, requester = mainSession, starts, ...draft }: TaskAddition): Promise<TaskEntry> {
+		const backend = this.#backend;
+		const session = await this.#session(requester);
+		return this.#inTurn(async () => {
+			const made = await backend.create(draft, starts ? `${key}/1` : key);
+			const task = starts ? await backend.setStatus(made.id, "ready", key) : made;
+			await this.#bind(session, task, "requester", { key });
+			if (starts) await this.#bind(session, task, "assignee", { key, starts });
+			this.#soon();
+			return this.#entry(task);
+		});
+	}
+
+	/**
+	 * Binds a task to a session as its assignee, and makes it ready where nobody had it.
+	 *
+	 * @param key of the write
+	 * @throws RuntimeError `RUNTIME_CLOSED`, `RUNTIME_NO_TASKS`; TaskError `TASK_UNKNOWN` and others of the backend
+	 */
+	async assign(id: string, scope: SessionScope, key: string): Promise<TaskEntry> {
+		const session = await this.#session(scope);
+		return this.#inTurn(async () => {
+			const task = await this.#take(session, id, key);
+			this.#soon();
+			return this.#entry(task);
+		});
+	}
+
+	tools(frame: Frame): readonly Tool[] {
+		const { offers } = this.#options ?? {};
+		if (!this.#options || offers?.() === false) return [];
+		// What has changed is said beside the turn; its tools read what is so anyway.
+		this.#soon();
+		const { session } = frame;
+		return taskTools(this.#options.backend, {
+			entry: (task) => this.#entry(task),
+			inTurn: (act) => this.#inTurn(act),
+			bind: (task, role) => this.#bind(session, task, role),
+			take: (id, key) => this.#take(session, id, key),
+			wrote: async (task) => {
+				await this.#know(session, task);
+				this.#soon();
+			},
+		});
+	}
+
+	async opened(): Promise<void> {
+		this.#isOpen = true;
+		this.#lookAt(this.#moved);
+	}
+
+	resumed(): void {
+		this.#isGoing = true;
+		this.#soon();
+	}
+
+	/** What was rewound is known as it was then. It is read anew once work may begin again. */
+	async moved(move: Moved): Promise<void> {
+		if (!this.#isOpen) this.#moved = move;
+		else void this.#kernel.sessions.rewinding?.then(() => this.#lookAt(move));
+	}
+
+	async close(): Promise<void> {
+		this.#isClosed = true;
+		this.#timer?.();
+		await this.#last;
+		await this.#options?.backend.close();
+	}
+
+	get #backend(): TaskBackend {
+		if (this.#options) return this.#options.backend;
+		throw new RuntimeError(
+			"RUNTIME_NO_TASKS",
+			"this runtime was opened without `tasks`: it has no backend for them",
+			{},
+		);
+	}
+
+	async #session(scope: SessionScope): Promise<Session> {
+		const { sessions } = this.#kernel;
+		this.#kernel.assertOpen();
+		return this.#kernel.beforeClose(sessions.ensure(scope));
+	}
+
+	async #known(id: string): Promise<Task> {
+		const task = await this.#backend.get(id);
+		if (task) return task;
+		const { name } = this.#backend;
+		throw new TaskError("TASK_UNKNOWN", `no task ${id} in ${name}; a list of all says which there are`, { task: id });
+	}
+
+	#entry(task: Task): TaskEntry {
+		const of = (role: TaskRole) => this.bindings().find((each) => each.task === task.id && each.role === role);
+		const [assignee, requester] = [of("assignee"), of("requester")];
+		return {
+			task,
+			...(assignee && { assignee: assignee.holder }),
+			...(requester && { requester: requester.holder }),
+			...(assignee?.starts && { starts: assignee.starts }),
+		};
+	}
+
+	/** Whoever takes a task makes it ready; one that somebody had goes on as it is. */
+	async #take(session: Session, id: string, key: string): Promise<Task> {
+		const now = await this.#known(id);
+		const task = now.status === "unassigned" ? await this.#backend.setStatus(id, "ready", key) : now;
+		await this.#bind(session, task, "assignee", { key });
+		return task;
+	}
+
+	/** Records that a session is bound, unless it is so already; resolves once that is durable. */
+	async #bind(
+		session: Session,
+		{ id: task, title, status }: Task,
+		role: TaskRole,
+		more: { readonly key?: string; readonly starts?: TaskStart } = {},
+	): Promise<void> {
+		const { log, scope } = session;
+		const has = this.bindings().find((each) => each.task === task && each.role === role);
+		const isOwn =
+			has && "session" in has.holder && has.holder.agent === scope.agent && has.holder.session === scope.session;
+		if (isOwn && (!more.starts || isDeepStrictEqual(has.starts, more.starts)))
+			return this.#know(session, { id: task, title, status });
+		const claim = { task, role, title, status, ...more };
+		const draft = has
+			? taskRebound({ ...claim, from: has.holder, to: scope })
+			: taskSubscribed({ ...claim, holder: scope });
+		await log.append(draft, scope).durable;
+	}
+
+	/** What a session has done itself it is not told of. */
+	async #know(
+		{ log, scope }: Session,
+		{ id: task, title, status }: Pick<Task, "id" | "title" | "status">,
+	): Promise<void> {
+		const own = this.bindings().find((each) => each.task === task && isSame(each.scope, scope));
+		if (!own || (own.title === title && own.status === status)) return;
+		await log.append(taskSeen({ task, title, status }), scope).durable;
+	}
+
+	/** Looks soon, unless it is about to anyway. */
+	#soon(): void {
+		if (!this.#isDue) this.#lookAt();
+	}
+
+	/** It is waited for as for all work; no move stops it, since it begins with what there is then. */
+	#lookAt(move?: Moved): void {
+		if (!this.#options || this.#isClosed || this.#kernel.isReadOnly) return;
+		this.#isDue = true;
+		const work = { name: "look at tasks", scope: mainSession, kinds: [] };
+		const begun = this.#kernel.sessions
+			.at(mainSession)
+			.start(work, (signal) => this.#inTurn(() => this.#look(signal, move)));
+		if (!begun) this.#isDue = false;
+	}
+
+	async #look(signal: AbortSignal, move?: Moved): Promise<void> {
+		this.#isDue = false;
+		this.#timer?.();
+		this.#timer = undefined;
+		try {
+			await this.#reread?.look(move);
+			await this.#begin(signal);
+			this.#isDown = false;
+		} catch (error) {
+			// What it wrote goes on from its record at the next look, or the next start.
+			if (!signal.aborted) this.#unread(error);
+		}
+		this.#again();
+	}
+
+	async #begin(signal: AbortSignal): Promise<void> {
+		if (!this.#isGoing) return;
+		for (const binding of this.pending()) if (!signal.aborted) await this.#starts?.goOn(binding, signal);
+	}
+
+	/** Said once, until it works again; it is tried again at the next look. */
+	#unread(error: unknown): void {
+		if (this.#isDown || this.#isClosed) return;
+		this.#isDown = true;
+		const { name: backend } = this.#backend;
+		this.#kernel.emit<TaskEvent>({ type: "tasks_unread", backend, reason: reasonOf(error).message });
+	}
+
+	/** While something waits to be started, it is looked now and then. */
+	#again(): void {
+		if (this.#isClosed || !this.#isGoing || this.pending().length === 0) return;
+		this.#timer = this.#kernel.timers.after(this.#options?.lookMs ?? LOOK_MS, () => this.#soon(), false);
+	}
+
+	/** One at a time, each with what the one before has recorded. */
+	#inTurn<T>(act: () => Promise<T>): Promise<T> {
+		const done = this.#last.then(act);
+		this.#last = done.catch(() => {});
+		return done;
+	}
+}
+
+const LOOK_MS = 5_000;
+
+const isSame = (a: SessionScope, b: SessionScope): boolean => a.agent === b.agent && a.session === b.session;

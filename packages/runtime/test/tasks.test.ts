@@ -1,0 +1,219 @@
+/** Tasks that live elsewhere, bound to sessions here: a rewind takes the binding along, and never the task. */
+import { taskBegun, taskReported, taskSeen, taskSubscribed } from "@reyn/tasks";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { Runtime, RuntimeEvent, RuntimeOptions } from "../src/index.ts";
+import { copyState, everyCut } from "./cut.ts";
+import { type MemoryTasks, memoryTasks } from "./memory-tasks.ts";
+import { emptyArea, lastOf, makeProject, open, type Project, scripted } from "./project.ts";
+
+let project: Project;
+let backend: MemoryTasks;
+beforeEach(async () => {
+	project = await makeProject();
+	backend = memoryTasks();
+});
+afterEach(() => project[Symbol.asyncDispose]());
+
+const main = { agent: "default", session: "main" };
+const side = { agent: "default", session: "side" };
+
+/** Calls a tool where it is asked to: `task_create {"title":"a"}`. */
+const model = scripted((request) => {
+	const [, name, args] = /^(task_\w+) (\{.*\})$/.exec(lastOf(request)) ?? [];
+	return name && args ? [{ name, args: JSON.parse(args) }] : `echo ${lastOf(request)}`;
+});
+
+async function opened(at: Pick<Project, "state"> = project, options: Partial<RuntimeOptions> = {}) {
+	const events: RuntimeEvent[] = [];
+	const more = { model, tools: [], tasks: { backend }, onEvent: (event: RuntimeEvent) => void events.push(event) };
+	const found = await open({ ...project, ...at }, { ...more, ...options });
+	return { ...found, events };
+}
+
+const said = (runtime: Runtime, scope = main): readonly string[] =>
+	runtime
+		.conversation(scope)
+		.items.toArray()
+		.flatMap((item) => (item.type === "message" ? [item.text] : []));
+
+const who = (runtime: Runtime) =>
+	runtime.tasks
+		.bindings()
+		.map(
+			({ task, role, holder, status }) => `${role} of ${task}: ${"session" in holder ? holder.session : ""} ${status}`,
+		);
+
+async function turn(runtime: Runtime, text: string, scope = main): Promise<void> {
+	await runtime.prompt(text, scope);
+	await runtime.idle();
+}
+
+test("who makes a task is told what comes of it, and who takes one has it", async () => {
+	const { runtime } = await opened();
+	await turn(runtime, 'task_create {"title":"Write it down"}');
+	await turn(runtime, 'task_update {"id":"t1","take":true,"status":"running"}', side);
+	expect(who(runtime)).toEqual(["requester of t1: main running", "assignee of t1: side running"]);
+	await turn(runtime, 'task_update {"id":"t1","status":"done","outcome":"it is written"}', side);
+	expect(backend.now("t1")).toMatchObject({ status: "done", outcome: "it is written" });
+	expect(said(runtime, side)).toEqual([]);
+	expect(said(runtime)).toEqual(
+		["running", "done"].map((status) => `t1 "Write it down", which was asked for here, is ${status} now.`),
+	);
+	await runtime.close();
+});
+
+test("a rewind gives the binding back and leaves the task done, which is said", async () => {
+	const { runtime } = await opened();
+	await turn(runtime, 'task_create {"title":"Write it down","take":true}');
+	const then = runtime.wal.tip;
+	await turn(runtime, 'task_update {"id":"t1","status":"done"}');
+	expect(who(runtime)).toEqual(["requester of t1: main done", "assignee of t1: main done"]);
+	await runtime.checkout(then, "user");
+	await runtime.idle();
+	expect(backend.now("t1")?.status).toBe("done");
+	expect(who(runtime)).toEqual(["requester of t1: main done", "assignee of t1: main done"]);
+	expect(said(runtime)).toEqual(['t1 "Write it down" is yours again, and is done since.']);
+	await runtime.close();
+});
+
+test("a rewind of the session that has it gives it back to whoever had it before", async () => {
+	const { runtime } = await opened();
+	await runtime.tasks.add({ title: "a", key: "a" });
+	await runtime.tasks.assign("t1", main, "b");
+	await turn(runtime, "hello", side);
+	const then = runtime.wal.tip;
+	await runtime.tasks.assign("t1", side, "c");
+	await runtime.idle();
+	expect(who(runtime).at(-1)).toBe("assignee of t1: side ready");
+	await runtime.checkout(then, "user", side);
+	await runtime.idle();
+	expect(who(runtime).at(-1)).toBe("assignee of t1: main ready");
+	expect(said(runtime)).toEqual(['t1 "a" is yours again; it is ready.']);
+	await runtime.close();
+});
+
+test("what changed while nobody was here is said once at the next start, wherever that is killed", async () => {
+	const first = await opened();
+	await turn(first.runtime, 'task_create {"title":"a","take":true}');
+	await first.runtime.close();
+	backend.put("t1", { status: "done" });
+	const second = await opened();
+	await second.runtime.idle();
+	expect(said(second.runtime)).toEqual(['t1 "a" is done now.']);
+	await second.runtime.close();
+	const begun = first.runtime.wal.tip;
+	await everyCut(project, async (state, kinds) => {
+		if (kinds.length < begun) return;
+		await emptyArea(state, "snapshots");
+		const again = await opened({ state });
+		await again.runtime.idle();
+		expect([kinds.length, said(again.runtime)]).toEqual([kinds.length, ['t1 "a" is done now.']]);
+		expect(who(again.runtime)).toEqual(["requester of t1: main done", "assignee of t1: main done"]);
+		await again.runtime.close();
+	});
+});
+
+test("a task that is gone is bound to nobody any more", async () => {
+	const { runtime, events } = await opened();
+	await turn(runtime, 'task_create {"title":"a","take":true}');
+	backend.remove("t1");
+	await turn(runtime, "hello");
+	expect(who(runtime)).toEqual([]);
+	expect(said(runtime)).toEqual(['t1 "a" is not there any more; nothing is bound to it now.']);
+	expect(events.filter(({ type }) => type === "task_changed")).toMatchObject([{ task: "t1", status: "gone" }]);
+	await runtime.close();
+});
+
+test("a backend that is down is said once, other work goes on, and it is read when it is back", async () => {
+	const { runtime, events } = await opened();
+	await turn(runtime, 'task_create {"title":"a","take":true}');
+	backend.isDown = true;
+	await turn(runtime, "hello");
+	await turn(runtime, "hello again");
+	await turn(runtime, 'task_get {"id":"t1"}');
+	expect(runtime.conversation().open).toEqual([]);
+	expect(events.filter(({ type }) => type === "tasks_unread")).toMatchObject([
+		{ backend: "memory", reason: "memory does not answer" },
+	]);
+	backend.isDown = false;
+	backend.put("t1", { status: "failed" });
+	await turn(runtime, "and now");
+	expect(said(runtime)).toEqual(['t1 "a" is failed now.']);
+	await runtime.close();
+});
+
+test("killed after any record, a task is made once, and bound", async () => {
+	const { runtime } = await opened();
+	await turn(runtime, 'task_create {"title":"a","take":true}');
+	await runtime.close();
+	const [, last = ""] = [...backend.writes.keys()];
+	let cases = 0;
+	await everyCut(project, async (cut, kinds) => {
+		// From the start of the call on it may have been written; once it is bound it was.
+		const isMade = kinds.includes(taskSubscribed.kind);
+		for (const written of isMade ? [2] : kinds.includes("step_started") ? [0, 1, 2] : [0]) {
+			backend = memoryTasks();
+			if (written > 0) await backend.create({ title: "a" }, `${last}/1`);
+			if (written > 1) await backend.setStatus("t1", "ready", last);
+			const state = await copyState(cut, `${cut}-${written}`);
+			await emptyArea(state, "snapshots");
+			const again = await opened({ state });
+			again.runtime.resume();
+			await again.runtime.idle();
+			if (!kinds.includes("user_prompt")) await turn(again.runtime, 'task_create {"title":"a","take":true}');
+			const made = (await backend.list()).map(({ id }) => id);
+			expect([kinds.length, written, made]).toEqual([kinds.length, written, ["t1"]]);
+			expect(who(again.runtime)).toEqual(["requester of t1: main ready", "assignee of t1: main ready"]);
+			await again.runtime.close();
+			cases++;
+		}
+	});
+	expect(cases).toBeGreaterThan(10);
+});
+
+test("what a task has started for it begins once it is ready, and its result is its comment, wherever it is killed", async () => {
+	const { runtime } = await opened();
+	runtime.resume();
+	await runtime.tasks.add({ title: "first", key: "a" });
+	await runtime.tasks.add({ title: "then", key: "b", waitsFor: ["t1"], starts: { prompt: "do it" } });
+	await runtime.idle();
+	expect(backend.now("t2")?.status).toBe("blocked");
+	const before = runtime.wal.tip;
+	await turn(runtime, 'task_update {"id":"t1","status":"done"}');
+	expect(backend.now("t2")).toMatchObject({ status: "done", outcome: "echo do it" });
+	expect((await backend.comments("t2")).map(({ text }) => text)).toEqual(["echo do it"]);
+	await runtime.close();
+	await everyCut(project, async (state, kinds) => {
+		const begun = kinds.indexOf(taskBegun.kind) + 1;
+		if (kinds.length < before || begun === 0) return;
+		backend = memoryTasks();
+		backend.put("t1", { status: "done" });
+		backend.put("t2", { status: kinds.slice(begun).includes(taskSeen.kind) ? "running" : "ready" });
+		await emptyArea(state, "snapshots");
+		const again = await opened({ state });
+		again.runtime.resume();
+		await again.runtime.idle();
+		expect((await backend.comments("t2")).map(({ text }) => text)).toEqual(
+			["echo do it"].slice(kinds.includes(taskReported.kind) ? 1 : 0),
+		);
+		const prompts = again.runtime
+			.conversation()
+			.items.toArray()
+			.filter((item) => item.type === "prompt" && item.text === "do it");
+		expect([kinds.length, prompts.length]).toEqual([kinds.length, 1]);
+		await again.runtime.close();
+	});
+});
+
+test("without a backend no tools are offered, and who asks for tasks is told so", async () => {
+	const seen: string[][] = [];
+	const looking = scripted((request) => {
+		seen.push((request.tools ?? []).map(({ name }) => name));
+		return "ok";
+	});
+	const { runtime } = await open(project, { model: looking, tools: [] });
+	await turn(runtime, "hello");
+	expect(seen.flat().filter((name) => name.startsWith("task_"))).toEqual([]);
+	await expect(runtime.tasks.list()).rejects.toMatchObject({ code: "RUNTIME_NO_TASKS" });
+	await runtime.close();
+});
