@@ -1,3 +1,3 @@
 import { library } from "../../tsup.base.ts";
 
-export default library();
+export default library(["src/index.ts", "src/files/index.ts"]);

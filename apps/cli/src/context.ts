@@ -17,6 +17,7 @@ import {
 	stateOrigin,
 	withoutSecrets,
 } from "@reyn/runtime";
+import type { SkillResume } from "@reyn/skill-resume";
 import { createFileTools, createWorkFiles, type RootOptions } from "@reyn/tools";
 import { createFetchTool } from "@reyn/tools/fetch";
 import { createShellTool } from "@reyn/tools/shell";
@@ -47,6 +48,8 @@ export interface Globals {
 	readonly mode?: PermissionMode | undefined;
 	/** May models propose plans? */
 	readonly plan?: "auto" | "never" | undefined;
+	/** What becomes of steps of skills in doubt, in this process. */
+	readonly policy?: SkillResume["default"] | undefined;
 	/** A file with answers to what is asked. */
 	readonly answers?: string | undefined;
 	readonly pace: number;
@@ -330,7 +333,7 @@ async function options(globals: Globals): Promise<RuntimeOptions> {
 		budget: budgetOf(config),
 		prices: { ...pricesOf(config), ...freeModels },
 		askUser: true,
-		...runtimeOptionsOf(config),
+		...runtimeOptionsOf(config, globals.policy),
 		plans: { ...plansOf(config, globals.plan), models: Object.fromEntries(classes) },
 	};
 }

@@ -110,6 +110,8 @@ function eventLine(event: OneLineEvent): string | undefined {
 					? `plan ${event.plan} finished; failed steps: ${event.failed.join(", ")}`
 					: undefined;
 			return `plan ${event.plan} ${event.outcome}: ${oneLine(event.reason ?? "", 100)}`;
+		case "skill_resumed":
+			return resumedLine(event);
 		case "skill_end": {
 			if (event.outcome === "completed") return undefined;
 			const at = event.parent ? `${event.parent.kind} ${event.parent.id} ▸ ${event.parent.step}: ` : "";
@@ -222,6 +224,20 @@ const keeping = {
 } as const;
 
 /** What becomes of a call of which nobody knows whether it happened. */
+function resumedLine({ skill, phase, replayed, again, moved, inDoubt: doubts }: Resumed): string {
+	const steps = (count: number): string => `${count} ${count === 1 ? "step" : "steps"}`;
+	const parts = [
+		`${steps(replayed)} replayed`,
+		`${again.length} asked again${moved.length > 0 ? ` (${names(moved)} moved)` : again.length > 0 ? " (nothing moved)" : ""}`,
+		...doubts.map(({ name, decision }) => `${asLine(name)} in doubt: ${inDoubt[decision]}`),
+	];
+	return `resumed ${asLine(skill)} in phase ${asLine(phase)}: ${parts.join(", ")}`;
+}
+
+type Resumed = Extract<RuntimeEvent, { type: "skill_resumed" }>;
+
+const names = (all: readonly string[]): string => [...new Set(all)].map((each) => asLine(each)).join(", ");
+
 const inDoubt = {
 	retry: "it is made again",
 	skip: "it is skipped, so data may be missing",

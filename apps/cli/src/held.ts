@@ -44,7 +44,7 @@ export async function unlessHeld(
 
 /** What was said of how this process works counts for nothing in another one. @throws CliError `CLI_REFUSED` */
 function assertNothingOfHere(globals: Globals): void {
-	const given = (["mode", "answers", "plan"] as const).filter((name) => globals[name] !== undefined);
+	const given = (["mode", "answers", "plan", "policy"] as const).filter((name) => globals[name] !== undefined);
 	if (given.length === 0) return;
 	throw new CliError(
 		"CLI_REFUSED",

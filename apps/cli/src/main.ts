@@ -22,7 +22,14 @@ import { addVerbs, carryOutHere } from "./verbs.ts";
 import { version } from "./version.ts";
 import { wholeNumber } from "./whole-number.ts";
 import { formatOf, outputFormat, work } from "./work.ts";
-import { answersOption, modeOption, type ProcessOptions, planOption, processOptionsOf } from "./work-options.ts";
+import {
+	answersOption,
+	modeOption,
+	type ProcessOptions,
+	planOption,
+	policyOption,
+	processOptionsOf,
+} from "./work-options.ts";
 
 export { heedReaders } from "./stop.ts";
 
@@ -153,6 +160,7 @@ export function commands(done: (exitCode: number) => void): Command {
 		.addOption(new Option("--session <name>", "in a session of that name; it may be new").argParser(sessionOf))
 		.addOption(modeOption())
 		.addOption(planOption())
+		.addOption(policyOption())
 		.option("--fork <ref>", "check out a moment first, and talk on from there; what came after it stays")
 		.option("--yes", "fork without asking")
 		.addHelpText("after", "\nExample: reyn chat --session work")
@@ -172,6 +180,7 @@ export function commands(done: (exitCode: number) => void): Command {
 		.addOption(outputFormat())
 		.addOption(modeOption())
 		.addOption(planOption())
+		.addOption(policyOption())
 		.addOption(answersOption())
 		.option("--attach <file>", "an image or a PDF to be shown with it; may be given several times", listed, [])
 		.option("--no-restore", "do not go on with what was in flight")

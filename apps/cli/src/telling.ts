@@ -18,6 +18,10 @@ export class Telling {
 	compacted: { readonly before: number; readonly after: number } | undefined;
 	/** Why plans are paused, by their ids. */
 	readonly paused = new Map<string, string>();
+	/** The calls that were in doubt, and what was decided of each. */
+	readonly inDoubt: Pick<Extract<RuntimeEvent, { type: "in_doubt" }>, "name" | "lane" | "decision">[] = [];
+	/** What became of the steps of skill runs that have gone on. */
+	readonly resumed: Omit<Extract<RuntimeEvent, { type: "skill_resumed" }>, "type">[] = [];
 	/** The plans that ended with a step that failed. */
 	readonly #failed = new Set<string>();
 	#isCut = false;
@@ -48,6 +52,11 @@ export class Telling {
 	event(event: RuntimeEvent): void {
 		if (event.type === "turn_end") this.turns.add(event.turn);
 		if (event.type === "compacted") this.compacted = event.tokens;
+		if (event.type === "in_doubt") this.inDoubt.push({ name: event.name, lane: event.lane, decision: event.decision });
+		if (event.type === "skill_resumed") {
+			const { type: _, ...resumed } = event;
+			this.resumed.push(resumed);
+		}
 		this.#note(event);
 		if (event.type === "turn_end" && event.outcome === "interrupted") this.#isCut = true;
 		if (this.#format === "stream-json") out.json(event satisfies StreamLine);

@@ -33,7 +33,10 @@ import { forgetIfUnknown } from "./trust.ts";
 import { fileOption, readTyped } from "./typed.ts";
 import { untilTold } from "./until-stopped.ts";
 import { formatOf, outputFormat, work } from "./work.ts";
-import { answersOption, modeOption } from "./work-options.ts";
+import { answersOption, modeOption, policyOption } from "./work-options.ts";
+
+/** What goes on with skill runs that stand where they were cut. */
+const resumesSkills: readonly string[] = ["resume", "skill resume"];
 
 /** What is a command by another name: `run` asks one question, and has more ways to be given it. */
 const elsewhere: readonly string[] = ["ask"];
@@ -79,6 +82,7 @@ function addVerb(program: Command, verb: Verb, { globals, done }: Face): void {
 	if (verb.access === "write") addConfirming(command, verb);
 	if (verb.access === "work" && verb.preview) command.option("--dry-run", `${verb.preview.summary}, and nothing else`);
 	if (verb.access === "work") command.addOption(outputFormat()).addOption(modeOption()).addOption(answersOption());
+	if (resumesSkills.includes(verb.name)) command.addOption(policyOption());
 	command.addHelpText("after", `\nExample: ${reyn([`${verb.name} ${verb.example}`.trimEnd()])}`);
 	command.action(async (...all: unknown[]) => {
 		// Commander gives the arguments, then the options, then itself.

@@ -1,12 +1,13 @@
 /** The options of commands that let an agent work: what its tools do without a question, and what is answered to the others. */
 import { permissionModes } from "@reyn/runtime";
+import { skillResumeSchema } from "@reyn/skill-resume";
 import { type Command, Option } from "commander";
 import type { Globals } from "./context.ts";
 
 /** Of the process, and of another kind than the mode of a rewind, which has the same name. */
 class ProcessOption extends Option {}
 
-export type ProcessOptions = Pick<Globals, "mode" | "answers" | "plan">;
+export type ProcessOptions = Pick<Globals, "mode" | "answers" | "plan" | "policy">;
 
 export const modeOption = (): Option =>
 	new ProcessOption("--mode <mode>", "what tools do without a question (default: as configured, else ask)").choices(
@@ -21,6 +22,12 @@ export const planOption = (): Option =>
 		"auto",
 		"never",
 	]);
+
+export const policyOption = (): Option =>
+	new ProcessOption(
+		"--policy <policy>",
+		"what becomes of effects of skills that may or may not have happened, this once (default: as configured)",
+	).choices(skillResumeSchema.shape.default.unwrap().options);
 
 /** Those that were given with a command. */
 export function processOptionsOf(command: Command): ProcessOptions {

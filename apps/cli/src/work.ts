@@ -79,12 +79,13 @@ export async function work({ globals, format, restore = true, unanswered, sessio
 			.items.toArray()
 			.filter((item) => item.type === "reply")
 			.findLast(({ turn }) => telling.turns.has(turn));
-		const { unfinished, paused, messages, compacted } = telling;
+		const { unfinished, paused, messages, compacted, inDoubt, resumed } = telling;
 		const left = unfinished.size > 0 ? { unfinished: [...unfinished.values()], goOn: reyn`resume` } : {};
 		const waits = paused.size > 0 ? { paused: [...paused].map(([plan, why]) => ({ plan, why })) } : {};
 		const asked = questions.length > 0 ? { questions } : {};
 		const said = { reply: reply?.text ?? "", messages, ...(compacted && { compacted }) };
-		out.json({ ...said, tip, meter, exitCode, ...left, ...waits, ...asked });
+		const gone = { ...(inDoubt.length > 0 && { inDoubt }), ...(resumed.length > 0 && { resumed }) };
+		out.json({ ...said, tip, meter, exitCode, ...left, ...waits, ...asked, ...gone });
 	} else telling.say([meterLine(meter)]);
 	return exitCode;
 }

@@ -365,6 +365,11 @@ const keys: Readonly<Record<string, readonly [value: unknown, reached: (config: 
 	"events.max_mb": [5, (config) => runtimeOptionsOf(config).trail, { maxBytes: 5_000_000 }],
 };
 
+test("what becomes of steps of skills in doubt is as a command says, for all skills", () => {
+	const config: Config = { skill_resume: { default: "skip", per_skill: { digest: "skip" } } };
+	expect(runtimeOptionsOf(config, "discard_skill").skillResume).toEqual({ default: "discard_skill", per_skill: {} });
+});
+
 describe("each key", () => {
 	test("is looked at here", () => {
 		const all = Object.entries(configSchema.shape).flatMap(([group, schema]) => {

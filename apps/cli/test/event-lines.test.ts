@@ -22,6 +22,17 @@ test.each([
 	expect(line).toContain(what);
 });
 
+test("a skill run that goes on says what was replayed, what has moved, and what was decided of what was in doubt", () => {
+	const of = { type: "skill_resumed", scope, run: "s3", skill: "report", phase: "send", replayed: 3 } as const;
+	expect(eventLines({ ...of, again: ["search"], moved: [], inDoubt: [] })).toEqual([
+		"resumed report in phase send: 3 steps replayed, 1 asked again (nothing moved)",
+	]);
+	const inDoubt = [{ name: "pay", decision: "skip" }] as const;
+	expect(eventLines({ ...of, replayed: 1, again: ["search", "search", "list"], moved: ["search"], inDoubt })).toEqual([
+		"resumed report in phase send: 1 step replayed, 3 asked again (search moved), pay in doubt: it is skipped, so data may be missing",
+	]);
+});
+
 test("a configuration file that was put aside is said with both of its names, one that is not recorded with why", () => {
 	const [line = ""] = eventLines({ type: "config_kept", path: "a\u001b[2J.yaml", keptIn: "a.yaml.unrecorded-1" });
 	expect(line).toMatch(/^the configuration file a.*\.yaml held .*: that is in a\.yaml\.unrecorded-1 now$/);

@@ -24,6 +24,8 @@ export const fileChangeSchema = z.object({
 	after: version.nullable(),
 	/** The before-image. Absent: there was no file, or nothing was kept. */
 	image: imageSchema.exactOptional(),
+	/** The uppermost directory on its way that was missing: the change makes it, and those below it. */
+	makes: z.string().min(1).exactOptional(),
 });
 
 /** A change of one file; a tool whose `prepare` gives one is known to change that file alone. */
@@ -73,6 +75,17 @@ export interface WorkFiles {
 	put(path: string, content: { readonly bytes: Uint8Array; readonly mode: number } | null, how: PutFile): Promise<void>;
 	/** Takes away what a put of this token has left that was cut. */
 	forget(path: string, token: string): Promise<void>;
+	/** The directories on the way of files. Absent: those that a change has made stay when it is taken back. */
+	readonly directories?: WorkDirectories;
+}
+
+export interface WorkDirectories {
+	/** The uppermost directory on the way to a file that is missing; undefined: none is. */
+	missing(path: string): Promise<string | undefined>;
+	/** Takes away a directory and then those around it, up to and with `from`, as far as each is empty; durable when it resolves. */
+	clear(path: string, from: string): Promise<void>;
+	/** What lies in a directory: the paths of its files and links at any depth, and of directories that are empty; undefined: it is none. */
+	inside(path: string): Promise<readonly string[] | undefined>;
 }
 
 export interface PutFile {

@@ -18,6 +18,7 @@ export {
 	type FileContent,
 	fileChangeSchema,
 	fileVersion,
+	type WorkDirectories,
 	type WorkFiles,
 } from "./file-change.ts";
 export type { ReadText } from "./hashed-texts.ts";

@@ -34,7 +34,10 @@ import { scriptFailed, scriptLane } from "./script/records.ts";
 export interface JournalState {
 	/** The steps of this lane, by {@link entryKey}. */
 	readonly entries: Dict<JournalEntry>;
-	/** The seq of the newest effect started in this lane or below; a world answer from before it is settled: it is not asked again. */
+	/**
+	 * The seq of the newest effect started in this lane or below; a world answer from before it is settled: it is not asked again. The root
+	 * forgets those of programs that are over, so that a program leaves no trace.
+	 */
 	readonly lastEffect: Seq;
 	/** The largest `after` of a call in this lane. A failure told before that is rested on: a call was made with knowledge of it. */
 	readonly asked: Seq;
@@ -64,11 +67,12 @@ const empty: JournalState = {
 /** The open lanes of a scope, and the steps of each. */
 export const journal = defineProjection<JournalState>({
 	name: "journal",
-	version: 5,
+	version: 6,
 	schema: laneState,
 	init: () => empty,
-	// Version 3 did not know the end of a script: a failure that one had ended by stays told in its states.
-	migrate: (state, from) => (from === 3 ? state : fromSecond(state as SecondState)),
+	// Version 3 did not know the end of a script: a failure that one had ended by stays told in its states. Up to version 5 the root forgot
+	// no effect.
+	migrate: (state, from) => ofOpen(from < 3 ? fromSecond(state as SecondState) : (state as JournalState)),
 	handle: (on) => [
 		on(stepStarted, (state, _, record) => afterRecord(state, record)),
 		on(stepCompleted, (state, _, record) => afterRecord(state, record)),
@@ -76,7 +80,7 @@ export const journal = defineProjection<JournalState>({
 		on(laneFailed, (state, { lane, by }) => failedBy(state, lane, by, () => 0)),
 		// Branches of a script may share variables, so a call in any of them may rest on a failure.
 		on(scriptFailed, (state, { run, by }) => failedBy(state, scriptLane(run), by, newestAsked)),
-		on(laneClosed, (state, { lane }) => without(state, lane.split("/"))),
+		on(laneClosed, (state, { lane }) => ofOpen(without(state, lane.split("/")))),
 	],
 	floor: (state) => {
 		let floor = Number.POSITIVE_INFINITY;
@@ -322,6 +326,13 @@ function without(state: JournalState, [part, ...rest]: readonly string[]): Journ
 	const lanes = isEmpty(left) ? deleteIn(state.lanes, part) : setIn(state.lanes, part, left);
 	// An empty lane becomes `empty`, which resets its seqs: any new step is newer than the ones that were there.
 	return hasAny(state.entries) || hasAny(lanes) ? { ...state, lanes } : empty;
+}
+
+/** The root without the effects of programs that are over. */
+function ofOpen(root: JournalState): JournalState {
+	let lastEffect = 0;
+	for (const [, lane] of entriesIn(root.lanes)) lastEffect = Math.max(lastEffect, lane.lastEffect);
+	return lastEffect === root.lastEffect ? root : { ...root, lastEffect };
 }
 
 const isEmpty = ({ entries, lanes }: JournalState): boolean => !hasAny(entries) && !hasAny(lanes);

@@ -35,7 +35,7 @@ import {
 } from "./permit.ts";
 import type { Keeping, Usage } from "./ports.ts";
 import { assertPreparable, assertPurity, leavesOutcome, startsDurably } from "./purity.ts";
-import { stepCompleted, stepFailed, stepStarted, usageSchema } from "./records.ts";
+import { type Doubt, stepCompleted, stepFailed, stepStarted, usageSchema } from "./records.ts";
 import { Stopper } from "./refusals.ts";
 import { loadResult, type StoredResult, storeResult, toJson } from "./results.ts";
 import { delayBefore, type Next, nextAfter, pause, unlessAborted, whenSpace, within } from "./retry.ts";
@@ -239,7 +239,7 @@ class Performance<T> implements Asked<T> {
 		if (found.kind === "unreachable") throw this.#inDoubt(started, found.error);
 		if (isKnown(found)) {
 			this.#tell({ type: "in_doubt", decision: "reconciled" });
-			return this.#found(found, { attempt, started });
+			return this.#found(found, { attempt, started, doubt: "reconciled" });
 		}
 		const policy = found.kind === "not_done" ? "retry" : this.#policyOf(started);
 		if (policy === "ask") {
@@ -253,9 +253,9 @@ class Performance<T> implements Asked<T> {
 		if (found.kind !== "not_done") this.#tell({ type: "in_doubt", decision });
 		switch (decision) {
 			case "retry":
-				return this.#try({ attempt, started, prepared });
+				return this.#try({ attempt, started, prepared, ...(found.kind !== "not_done" && { doubt: "retry" }) });
 			case "skip":
-				return this.#complete(started, attempt, this.#step.empty as T);
+				return this.#complete(started, attempt, this.#step.empty as T, { doubt: "skip" });
 			case "discard":
 				throw new JournalError(
 					"STEP_DISCARDED",
@@ -347,7 +347,8 @@ class Performance<T> implements Asked<T> {
 			const made = prepared === undefined ? {} : { prepared };
 			// Each try appends a start, even when an open one exists: that one may be of this process, and not durable yet.
 			const first = started === undefined ? {} : { started };
-			const start = stepStarted({ ...this.#id, ...numbered(attempt), ...this.#after, ...first, ...made });
+			const doubt = next.doubt === undefined ? {} : { doubt: next.doubt };
+			const start = stepStarted({ ...this.#id, ...numbered(attempt), ...this.#after, ...first, ...made, ...doubt });
 			const { seq, durable, record } = await this.#append(start);
 			// Durable before the effect: if this record cannot be kept, the call is never made.
 			await durable;
@@ -623,7 +624,7 @@ class Performance<T> implements Asked<T> {
 		started: Seq | undefined,
 		attempt: number,
 		result: T,
-		{ before, isUsed }: { before?: StoredResult | undefined; isUsed?: boolean } = {},
+		{ before, isUsed, doubt }: { before?: StoredResult | undefined; isUsed?: boolean; doubt?: Doubt | undefined } = {},
 	): Promise<Ending<T>> {
 		const { results, redact, order } = this.#using;
 		const paid = this.#paid(result);
@@ -635,6 +636,8 @@ class Performance<T> implements Asked<T> {
 			const kept = await this.#whenSpace(() => storeResult(result, results, redact && this.#redact));
 			// A world answer that is the same as before needs no second record.
 			const isSame = before && canonicalJson(before) === canonicalJson(JSON.parse(JSON.stringify(kept)));
+			if (before) this.#tell({ type: "world_asked", moved: !isSame });
+
 			const { from } = this.known.kind === "world" ? this.known : {};
 			if (from && before) return await this.#worldAnew(from, isSame ? before : kept, isSame);
 			const moves = before && !isSame ? order?.program : undefined;
@@ -644,6 +647,7 @@ class Performance<T> implements Asked<T> {
 				...numbered(attempt),
 				...this.#after,
 				...(started === undefined ? {} : { started }),
+				...(doubt === undefined ? {} : { doubt }),
 				...kept,
 				...(paid.usage ? { usage: paid.usage } : {}),
 				...(moves === undefined ? {} : { moves }),
@@ -798,7 +802,7 @@ class Performance<T> implements Asked<T> {
 	}
 
 	async #found(found: Known<T>, made: Try): Promise<Ending<T>> {
-		if (found.kind === "done") return this.#complete(made.started, made.attempt, found.result);
+		if (found.kind === "done") return this.#complete(made.started, made.attempt, found.result, { doubt: made.doubt });
 		return this.#fail(found.error, made, { kind: "never" });
 	}
 
@@ -868,6 +872,8 @@ interface Try {
 	readonly started?: Seq | undefined;
 	/** What the try in doubt was prepared with: the next try gets the same. */
 	readonly prepared?: unknown;
+	/** Why it is made again, if it was in doubt. */
+	readonly doubt?: Doubt;
 	/** The recorded answer of a world step, which stands if the new try fails. */
 	readonly before?: StoredResult | undefined;
 }

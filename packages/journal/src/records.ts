@@ -79,6 +79,11 @@ const kept = {
 
 export const storedResultSchema = z.object(kept);
 
+/** What was decided of a call that was in doubt: it is made again, or taken to be empty, or its far side knew the end. */
+const doubt = z.enum(["retry", "skip", "reconciled"]);
+
+export type Doubt = z.infer<typeof doubt>;
+
 /** What names an earlier record of the same step. */
 const again = {
 	/** The seq of the step's first start, where this record is not that one. Absent in later starts of older versions. */
@@ -95,6 +100,8 @@ export const stepStarted = defineRecord(
 		...again,
 		/** The result of `prepare`, which `call` and `reconcile` get. */
 		prepared: z.unknown().optional(),
+		/** It was in doubt. Absent in logs of older versions too. */
+		doubt: doubt.optional(),
 	}),
 );
 
@@ -106,6 +113,8 @@ export const stepCompleted = defineRecord(
 		...again,
 		...kept,
 		usage: usageSchema.optional(),
+		/** It was in doubt, and this is what was decided, or learned. Absent in logs of older versions too. */
+		doubt: doubt.optional(),
 		/** The root lane of the program, when the world's answer has changed: what was asked for after the old one may not be asked again. */
 		moves: z.string().optional(),
 	}),

@@ -190,6 +190,8 @@ export type StepEvent = Called &
 				readonly decision: InDoubtPolicy | "reconciled" | "waits";
 				readonly reason?: string;
 		  }
+		/** The world was asked again, which comes behind `live`. `moved`: it says something else than is recorded. */
+		| { readonly type: "world_asked"; readonly moved: boolean }
 		/** The recorded world answer stands: effects may rest on it, or asking again has failed (`reason`). */
 		| { readonly type: "world_kept"; readonly reason?: string }
 		/** An effect begins although `unasked` recorded steps were not asked for: it may be one of them in another order. */

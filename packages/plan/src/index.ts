@@ -1,4 +1,5 @@
 /** Background plans of 2 to 7 steps over a durable journal: validated, resumable, never made a second time. */
+export type { OwnLogOptions, WorkingSession } from "@reyn/journal/internal";
 export { amended, type PlanAmendment } from "./amend.ts";
 export type { PlanResult } from "./answer.ts";
 export {
@@ -30,12 +31,12 @@ export {
 	type OpenPlansOptions,
 	openPlans,
 	type PlanEnd,
+	type PlanLog,
 	type PlanShown,
 	type Plans,
 	type StartOptions,
 } from "./open-plans.ts";
 export { findKept, findPlan, inFlight } from "./operate.ts";
-export type { OwnLogOptions, PlanLog, WorkingSession } from "./own-log.ts";
 export { type PlanRun, type PlanRuns, planIn, planRuns, plansOf, type StepRun } from "./plan-runs.ts";
 export {
 	type Cost,

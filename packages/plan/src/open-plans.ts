@@ -1,7 +1,16 @@
 /** Plans over a directory, an engine or a log that is open: starts them, goes on with those in flight, and delivers each answer. */
 import { laneClosed, type Model, type StepPorts, stepPorts, type Tool, type Using } from "@reyn/journal";
-import { type Appended, type Draft, isReynError, type LogEngine, type Scope, WalError } from "@reyn/wal";
-import { isFull } from "@reyn/wal/internal";
+import { type OwnLogOptions, OwnWork, openOwnLog, type WorkingSession } from "@reyn/journal/internal";
+import {
+	type Appended,
+	type BlobStore,
+	type Draft,
+	isReynError,
+	type LogEngine,
+	type Scope,
+	WalError,
+} from "@reyn/wal";
+import { blobsBelow, isFull } from "@reyn/wal/internal";
 import { amend, type PlanAmendment } from "./amend.ts";
 import { keptOf, readDecomposition, writeDecomposition } from "./artifact.ts";
 import {
@@ -22,11 +31,21 @@ import {
 } from "./execute.ts";
 import type { StepContext } from "./narrow.ts";
 import { findKept, findPlan } from "./operate.ts";
-import { type OwnLogOptions, openOwnLog, type PlanLog } from "./own-log.ts";
 import { type PlanRun, type PlanRuns, planIn, planRuns, plansOf, type StepRun } from "./plan-runs.ts";
 import { proposalLane, propose } from "./propose.ts";
-import { planAborted, planLane, planPaused, planResumed, planStarted, planStepsReset } from "./records.ts";
+import { planAborted, planLane, planPaused, planRecords, planResumed, planStarted, planStepsReset } from "./records.ts";
+import type { PlanSession } from "./run-plan-in.ts";
 import { stepOf, textOf } from "./step-status.ts";
+
+/** A log, and the session in it whose plans these are. */
+export interface PlanLog {
+	readonly wal: { readonly id: string };
+	readonly session: PlanSession & WorkingSession;
+	/** For the decompositions of plans. */
+	readonly blobs: BlobStore;
+	/** For results of more than 1 KiB. Absent: they lie in the log. */
+	readonly results?: BlobStore | undefined;
+}
 
 export interface OpenPlansOptions
 	extends OwnLogOptions,
@@ -128,14 +147,8 @@ export interface Plans extends AsyncDisposable {
  */
 export async function openPlans(at: string | LogEngine | PlanLog, options: OpenPlansOptions): Promise<Plans> {
 	if (typeof at !== "string" && "session" in at) return new OpenedPlans(at, options, async () => {});
-	const log = await openOwnLog(at, options);
-	return new OpenedPlans(log, options, () => log.close());
-}
-
-interface Work {
-	readonly stop: AbortController;
-	/** Never rejects. */
-	readonly over: Promise<void>;
+	const log = await openOwnLog(at, { records: planRecords, projection: planRuns }, options);
+	return new OpenedPlans({ ...log, blobs: blobsBelow(log.results, "plans") }, options, () => log.close());
 }
 
 class OpenedPlans implements Plans {
@@ -143,9 +156,7 @@ class OpenedPlans implements Plans {
 	readonly #options: OpenPlansOptions;
 	readonly #tools: readonly Tool[];
 	readonly #free: () => Promise<void>;
-	readonly #closing = new AbortController();
-	/** By plan. */
-	readonly #works = new Map<string, Work>();
+	readonly #work: OwnWork;
 	readonly #starting = new Map<string, Promise<void>>();
 	/** The plans whose end is still to be told, as they were begun or resumed. */
 	readonly #untold = new Map<string, PlanRun>();
@@ -155,6 +166,14 @@ class OpenedPlans implements Plans {
 		this.#options = options;
 		this.#tools = options.tools ?? [];
 		this.#free = free;
+		this.#work = new OwnWork({
+			kind: "plan",
+			session: log.session,
+			goOn: (plan, signal) => this.#goOn(plan, signal),
+			failed: (plan, why) => void (isReynError(why, "PLAN_PAUSED") || options.failed?.(plan, why)),
+			signal: options.signal,
+			closed: "these plans are closed; open them again with openPlans",
+		});
 		this.moved();
 	}
 
@@ -167,7 +186,7 @@ class OpenedPlans implements Plans {
 		return this.#startOnce(plan, options, async () => {
 			const scope = this.#scopeOf(plan);
 			try {
-				return await propose(plan, prompt, { model, tools: this.#tools, scope, using: this.#using(this.#signal) });
+				return await propose(plan, prompt, { model, tools: this.#tools, scope, using: this.#using(this.#work.signal) });
 			} catch (error) {
 				// It is asked anew next time: what is recorded would be refused again.
 				if (isReynError(error, "PLAN_INVALID")) this.#append(laneClosed({ lane: proposalLane(plan) }), plan);
@@ -197,7 +216,7 @@ class OpenedPlans implements Plans {
 
 	async pause(plan: string): Promise<void> {
 		findPlan(this.#runs, plan);
-		await this.#stop(plan, "it is paused");
+		await this.#work.stop(plan, "it is paused");
 		// It may have ended by itself meanwhile.
 		if (findPlan(this.#runs, plan).status === "paused") return;
 		await this.#append(planPaused({ plan, by: "person" }), plan).durable;
@@ -207,7 +226,7 @@ class OpenedPlans implements Plans {
 		const run = (from === undefined ? findPlan : findKept)(this.#runs, plan);
 		const again = from === undefined ? [] : withDependents(await this.#stepsOf(run, plan), from);
 		// One that runs, and of which nothing is to run again, pays for no open call again.
-		if (again.length > 0 || run.status === "paused") await this.#stop(plan, "it is resumed");
+		if (again.length > 0 || run.status === "paused") await this.#work.stop(plan, "it is resumed");
 		if (again.length > 0) {
 			// It may have been given up meanwhile.
 			findKept(this.#runs, plan);
@@ -229,24 +248,24 @@ class OpenedPlans implements Plans {
 
 	async discard(plan: string, reason: string): Promise<void> {
 		findPlan(this.#runs, plan);
-		await this.#stop(plan, reason);
+		await this.#work.stop(plan, reason);
 		// It may have ended by itself meanwhile.
 		findPlan(this.#runs, plan);
 		await this.#giveUp(plan, reason, "person");
 		this.#launch(plan);
-		await this.#works.get(plan)?.over;
+		await this.#work.over(plan);
 	}
 
 	moved(): void {
 		for (const plan of new Set([...this.#untold.keys(), ...Object.keys(this.#runs.live)])) this.#launch(plan);
 	}
 
-	async idle(): Promise<void> {
-		while (this.#works.size > 0) await Promise.all([...this.#works.values()].map(({ over }) => over));
+	idle(): Promise<void> {
+		return this.#work.idle();
 	}
 
 	async close(): Promise<void> {
-		this.#closing.abort(new Error("these plans are closed; open them again with openPlans"));
+		this.#work.close();
 		await Promise.allSettled(this.#starting.values());
 		await this.idle();
 		await this.#free();
@@ -266,7 +285,7 @@ class OpenedPlans implements Plans {
 	}
 
 	async #start(plan: string, { chain }: StartOptions, made: () => Promise<Decomposition>): Promise<void> {
-		this.#signal.throwIfAborted();
+		this.#work.signal.throwIfAborted();
 		if (!isPlanId.test(plan))
 			throw new PlanError(
 				"PLAN_INVALID",
@@ -284,39 +303,11 @@ class OpenedPlans implements Plans {
 		this.#launch(plan);
 	}
 
-	/** Goes on with a plan in the background, wherever it stands, unless that is under way. */
+	/** Goes on with a plan in the background, wherever it stands. */
 	#launch(plan: string): void {
-		if (this.#works.has(plan)) return;
 		const run = planIn(this.#runs, plan);
 		if (run) this.#untold.set(plan, run);
-		const stop = new AbortController();
-		const signal = AbortSignal.any([stop.signal, this.#signal]);
-		const over = this.#work(plan, signal)
-			.catch((why) => {
-				if (!signal.aborted && !isReynError(why, "PLAN_PAUSED")) this.#options.failed?.(plan, why);
-			})
-			.finally(() => this.#works.delete(plan));
-		this.#works.set(plan, { stop, over });
-	}
-
-	async #stop(plan: string, reason: string): Promise<void> {
-		const work = this.#works.get(plan);
-		work?.stop.abort(new Error(reason));
-		await work?.over;
-	}
-
-	/** A move stops the work. On the line that it leads to, the plan goes on from where it is there. */
-	async #work(plan: string, stop: AbortSignal): Promise<void> {
-		const scope = this.#scopeOf(plan);
-		for (;;) {
-			let isBegun = false;
-			const how = await this.#log.session.begin(`plan ${plan}`, { scope }, async (signal) => {
-				isBegun = true;
-				await this.#goOn(plan, AbortSignal.any([signal, stop]));
-			});
-			// One that did not begin is of a session that was closed.
-			if (how === "over" || !isBegun || stop.aborted) return;
-		}
+		this.#work.launch(plan);
 	}
 
 	async #goOn(plan: string, signal: AbortSignal): Promise<void> {
@@ -395,11 +386,6 @@ class OpenedPlans implements Plans {
 
 	get #runs(): PlanRuns {
 		return this.#log.session.view.get(planRuns);
-	}
-
-	get #signal(): AbortSignal {
-		const { signal } = this.#options;
-		return signal ? AbortSignal.any([signal, this.#closing.signal]) : this.#closing.signal;
 	}
 
 	#known(plan: string): PlanRun {

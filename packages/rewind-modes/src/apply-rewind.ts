@@ -25,6 +25,8 @@ export interface ApplyOptions {
 	summarize?(text: string): Promise<string>;
 	/** Says what goes along, outside the log too, as for `rewindTo` of a timeline. */
 	along?: CheckoutOptions["along"];
+	/** Does all work stop for it, as for `rewindTo` of a timeline? */
+	readonly stopsAll?: boolean;
 }
 
 export interface RewindResult {
@@ -73,7 +75,7 @@ async function write(
 	timeline: Timeline,
 	facets: Facets,
 	preview: RewindPreview,
-	{ actor, log = timeline.handle(), session, summarize, along }: ApplyOptions,
+	{ actor, log = timeline.handle(), session, summarize, along, stopsAll = false }: ApplyOptions,
 ): Promise<Pick<RewindResult, "kind" | "seq">> {
 	const { mode, target, scope, tip } = preview;
 	if (mode === "summarize") {
@@ -96,6 +98,7 @@ async function write(
 		counts: { ...preview.affected, ...(preview.dropped && { dropped: preview.dropped.all }) },
 		...(drop ? { drop } : {}),
 		...(along ? { along } : {}),
+		stopsAll,
 	});
 	return { kind: "reset", seq };
 }

@@ -91,6 +91,7 @@ export {
 	type StartedScript,
 	type Verification,
 } from "./features/script/scripts.ts";
+export type { FindSkills } from "./features/skill/known-skills.ts";
 export type { ChildRun, ParentStep } from "./features/skill/pieces.ts";
 export type { TaskAddition, TaskEntry, TaskOptions, Tasks } from "./features/task/task-host.ts";
 export { taskLine, taskText } from "./features/task/task-tools.ts";

@@ -24,6 +24,7 @@ import {
 } from "@reyn/rewind-modes";
 import {
 	type ChildPurity,
+	type FoundSkills,
 	findRun,
 	inFlightRuns,
 	type Skill,
@@ -64,6 +65,7 @@ import type { AmendPreview, OnLimit, PlanResume, ResumePreview, StepOfPlan } fro
 import type { ProposalOptions } from "./features/plan/proposal.ts";
 import { SCRIPT } from "./features/script/pieces.ts";
 import type { Scripts, StartedScript } from "./features/script/scripts.ts";
+import type { FindSkills } from "./features/skill/known-skills.ts";
 import { type ChildRun, childrenOf, type ParentStep, parentStep, skillWork } from "./features/skill/pieces.ts";
 import type { TaskOptions, Tasks } from "./features/task/task-host.ts";
 import { type AgentOptions, Agents } from "./kernel/agents.ts";
@@ -114,6 +116,11 @@ export interface RuntimeOptions {
 	/** Kinds of work of your own, beside conversations, plans, skills and scripts. */
 	readonly features?: readonly Feature[];
 	readonly skills?: readonly Skill[];
+	/**
+	 * Finds more skills, such as `findSkills` of `@reyn/skill-resume/files` does: asked when a process opens the state to work, and again
+	 * when a skill is to be started or looked for. A reader asks for them with `skills()` alone. It never throws.
+	 */
+	readonly findSkills?: FindSkills;
 	readonly limits?: Partial<PlanLimits>;
 	/** Whether turns may propose plans, and whether a person is asked before one starts. */
 	readonly plans?: ProposalOptions;
@@ -249,6 +256,8 @@ export interface Restored {
 		readonly phase: string | undefined;
 		readonly status: string;
 		readonly model?: string;
+		/** The hash of the text of its skill when it began. Absent: unknown, or it lies in no file. */
+		readonly hash?: string;
 		/** The step of a plan that it is a child of, and goes on with. Absent: it is none. */
 		readonly parent?: ParentStep;
 	}[];
@@ -318,7 +327,10 @@ export interface Confirmed {
  */
 export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
 	const parts = partsOf(options);
-	return new Runtime(await openKernel(parts.kernel), parts.builtIn);
+	const kernel = await openKernel(parts.kernel);
+	// Nothing has begun yet, so that what goes on finds its skill.
+	if (!options.readOnly) await kernel.hostOf(parts.builtIn.skill).skills.look();
+	return new Runtime(kernel, parts.builtIn);
 }
 
 /** @throws RuntimeError `RUNTIME_STORE` */
@@ -467,8 +479,9 @@ export class Runtime implements AsyncDisposable {
 				inFlight(view.get(planRuns)).map(([plan, run]) => planEntry(scope, plan, run)),
 			),
 			runs: sessions.flatMap(({ scope, view }) =>
-				inFlightRuns(view.get(skillRuns)).map(([run, { skill, phase, status, model, parent }]) => ({
+				inFlightRuns(view.get(skillRuns)).map(([run, { skill, phase, status, model, hash, parent }]) => ({
 					...{ scope, run, skill, phase, status },
+					...(hash !== undefined && { hash }),
 					...said(model),
 					...(parent !== undefined && { parent: parentStep(parent) }),
 				})),
@@ -631,6 +644,11 @@ export class Runtime implements AsyncDisposable {
 	/** Resolves when no turn, plan or skill is running. */
 	idle(): Promise<void> {
 		return this.#kernel.idle();
+	}
+
+	/** The skills that there are now, and what gives none, with why: a run of such a one waits until it loads again. */
+	skills(): Promise<FoundSkills> {
+		return this.#kernel.hostOf(this.#builtIn.skill).skills.look();
 	}
 
 	/** Starts a skill, and resolves with the id of the run. Waits for a rewind of the session that is under way; a new session is opened. */
@@ -820,7 +838,7 @@ export class Runtime implements AsyncDisposable {
 		{ expect, theirs }: Confirmed & Pick<FilesAlong, "theirs"> = {},
 	): Promise<Checkout & WithFiles> {
 		const along = async () => this.#restore.along(theirs, [path]);
-		const how = { actor, mode: ADOPT, drop: [], along, ...(expect !== undefined && { expect }) };
+		const how = { actor, mode: ADOPT, drop: [], along, stopsAll: true, ...(expect !== undefined && { expect }) };
 		return this.#withFiles(await this.#kernel.move(() => this.timeline.checkout(from, how)));
 	}
 
@@ -887,7 +905,10 @@ export class Runtime implements AsyncDisposable {
 			...(preview.files && (await this.#along(async () => preview.target, { theirs, allOrNothing }))),
 			...(turn !== undefined && { [TURN]: turn }),
 		});
-		const how = { actor, log, session: session.scope, ...((preview?.files || turn !== undefined) && { along }) };
+		const how = {
+			...{ actor, log, session: session.scope, stopsAll: preview?.files === true },
+			...((preview?.files || turn !== undefined) && { along }),
+		};
 		const result = await this.#kernel.move(() => applyRewind(this.timeline, this.facets, preview, how));
 		return this.#withFiles(result);
 	}
@@ -905,7 +926,7 @@ export class Runtime implements AsyncDisposable {
 	): Promise<Checkout & WithFiles> {
 		if (files) this.#assertWhole(scope);
 		const to = async () => (await this.timeline.preview(seq, { scope })).target;
-		const along = files && { along: () => this.#along(to, taken) };
+		const along = files && { along: () => this.#along(to, taken), stopsAll: true };
 		const how = { actor, scope, ...(expect === undefined ? {} : { expect }), ...(along || {}) };
 		const result = await this.#kernel.move(async () => {
 			await this.timeline.assertKnown(scope);
@@ -943,7 +964,8 @@ export class Runtime implements AsyncDisposable {
 		let from = 0;
 		const result = await this.#kernel.move(() => {
 			from = this.wal.tip + 1;
-			return this.timeline[verb]({ ...confirmed, actor, along });
+			const stopsAll = async (of: Seq) => (await this.#restore.alongWith(of)) !== undefined;
+			return this.timeline[verb]({ ...confirmed, actor, along, stopsAll });
 		});
 		return this.#withFiles(result, from);
 	}

@@ -177,6 +177,16 @@ const lines: readonly (readonly [kind: string, data: object, line: object])[] = 
 	],
 	["skill_run_completed", { run: "r1" }, { kind: "skill", what: "ended", run: "r1" }],
 	["skill_run_paused", { run: "r1" }, { kind: "skill", what: "paused", run: "r1" }],
+	[
+		"skill_run_paused",
+		{ run: "r1", reason: "it has failed" },
+		{ kind: "skill", what: "paused", run: "r1", why: "it has failed" },
+	],
+	[
+		"skill_run_failed",
+		{ run: "r1", phase: "a", visit: 2, place: "a/2 no mail", reason: "no mail" },
+		{ kind: "skill", what: "failed", run: "r1", phase: "a", visit: 2, why: "no mail" },
+	],
 	["skill_run_resumed", { run: "r1" }, { kind: "skill", what: "resumed", run: "r1" }],
 	[
 		"skill_run_discarded",

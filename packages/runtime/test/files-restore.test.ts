@@ -1,5 +1,5 @@
 /** Files that go along with a move: each comes back to what it held, what somebody else has changed stays, and undo brings all back. */
-import { chmod, cp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, cp, mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileVersion, type WorkFiles } from "@reyn/journal";
@@ -293,6 +293,17 @@ test("that a tool has made anew have the permissions that they had", async () =>
 	await runtime.close();
 });
 
+test("that a person has closed to others stay closed, while what they hold goes back and forward", async () => {
+	const { runtime } = await openIt();
+	const { target } = await worked(runtime);
+	await chmod(at("a.txt"), 0o600);
+	await runtime.checkout(target, "me", {}, { files: true });
+	expect((await tree())["a.txt"]).toBe("600 two\n");
+	await runtime.undo("me");
+	expect((await tree())["a.txt"]).toBe("600 four\n");
+	await runtime.close();
+});
+
 test("come back where another file was in the way of them, once that is gone", async () => {
 	const { runtime } = await openIt();
 	await turn(runtime, write("place/b.txt", "one\n"));
@@ -308,6 +319,50 @@ test("come back where another file was in the way of them, once that is gone", a
 	await rm(at("place"), { recursive: true });
 	await runtime.undo("me");
 	expect(await tree()).toEqual(now);
+	await runtime.close();
+});
+
+/** The paths of all directories. */
+async function directories(): Promise<readonly string[]> {
+	const found = await readdir(project.cwd, { recursive: true, withFileTypes: true });
+	const paths = found.filter((each) => each.isDirectory()).map(({ parentPath, name }) => join(parentPath, name));
+	return paths.map((path) => path.slice(project.cwd.length + 1)).sort();
+}
+
+test("come back where tools have made a directory, which goes with all that it holds; and go again with undo", async () => {
+	const { runtime } = await openIt();
+	await turn(runtime);
+	const { tip: target } = runtime.wal;
+	const then = [await tree(), await directories()];
+	await turn(runtime, remove("a.txt", "one\n"), write("a.txt/deep/x.txt", "x\n"), write("a.txt/y.txt", "y\n"));
+	await turn(runtime, write("new/deep/z.txt", "z\n"));
+	const now = [await tree(), await directories()];
+	const { changes, kept } = await runtime.previewFiles(target);
+	expect(kept).toEqual([]);
+	const { files } = await runtime.checkout(target, "me", {}, { files: true, allOrNothing: true });
+	expect(files).toEqual({ to: target, changes: [...changes].sort((a, b) => (a.path < b.path ? -1 : 1)), kept: [] });
+	expect([await tree(), await directories()]).toEqual(then);
+	await runtime.undo("me");
+	expect([await tree(), await directories()]).toEqual(now);
+	await runtime.redo("me");
+	expect([await tree(), await directories()]).toEqual(then);
+	await runtime.close();
+});
+
+test("stay away where somebody else has put something into that directory; a directory that was there before stays", async () => {
+	const { runtime } = await openIt();
+	await mkdir(at("mine"));
+	await turn(runtime);
+	const { tip: target } = runtime.wal;
+	await turn(runtime, remove("a.txt", "one\n"), write("a.txt/deep/x.txt", "x\n"), write("mine/z.txt", "z\n"));
+	await writeFile(at("a.txt/theirs.txt"), "theirs\n");
+	expect((await runtime.previewFiles(target)).kept).toMatchObject([{ path: "a.txt" }]);
+	const none = runtime.checkout(target, "me", {}, { files: true, allOrNothing: true });
+	await expect(none).rejects.toMatchObject({ code: "RUNTIME_FILES" });
+	const { files } = await runtime.checkout(target, "me", {}, { files: true });
+	expect(files?.kept).toMatchObject([{ path: "a.txt" }]);
+	expect(await tree()).toMatchObject({ "a.txt/theirs.txt": expect.stringContaining("theirs") });
+	expect(await directories()).toEqual(["a.txt", "mine", "src", "test"]);
 	await runtime.close();
 });
 

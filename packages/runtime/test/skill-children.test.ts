@@ -61,10 +61,10 @@ test("steps are offered skills with their input, and neither a question nor a pl
 	const [turn, step] = model.asked;
 	const [ofTurn, ofStep] = [turn, step].map((each) => each?.tools.map(({ name }) => name));
 	expect([ofTurn, ofStep]).toEqual([
-		["pay", "ask_user", "plan"],
+		["pay", "ask_user", "plan", "skill_audit"],
 		["pay", "skill_audit"],
 	]);
-	expect(turn?.tools.at(-1)?.description).toContain("A step may use: pay, skill_audit.");
+	expect(turn?.tools.find(({ name }) => name === "plan")?.description).toContain("A step may use: pay, skill_audit.");
 	expect(step?.tools.at(-1)).toMatchObject({
 		description: "audits a topic",
 		parameters: { type: "object", properties: { topic: { type: "string" } }, required: ["topic"] },

@@ -1,6 +1,6 @@
 /** What a skill is: its phases, what a phase may do, and where it may go next. */
 import type { ModelReply, ModelRequest, Purity, Step, StepContext } from "@reyn/journal";
-import type { AgentOptions, BranchesFailed, JsonSchema } from "@reyn/journal/script";
+import type { AgentOptions, AskOptions, BranchesFailed, JsonSchema } from "@reyn/journal/script";
 import type { StandardSchemaV1 } from "@reyn/wal";
 import { assertGraph } from "./graph.ts";
 
@@ -16,6 +16,20 @@ export interface Skill<Input = unknown> {
 	readonly maxVisits: number;
 	/** What a whole run does to the world: it decides what becomes of one that is a child, and whose process ended. */
 	readonly purity: Purity;
+	/** Where its text lies, as `findSkills` of `@reyn/skill-resume/files` says. Absent: a program has defined it. */
+	readonly source?: SkillSource;
+}
+
+export interface SkillSource {
+	/** The path of its file, or the name of its package. */
+	readonly path: string;
+	/** SHA-256 of its text, hex, with the files that it imports beside it or below; of a package, of its first file alone. */
+	readonly hash: string;
+}
+
+/** A skill, whatever its input is: it is checked by the skill's own schema where it comes in. */
+export interface AnySkill extends Omit<Skill<never>, "input"> {
+	readonly input: StandardSchemaV1;
 }
 
 /** A phase is a function, or is worked by a model. */
@@ -62,6 +76,16 @@ export interface PhaseContext {
 	agent<T = unknown>(prompt: string, options: AgentOptions & { readonly schema: JsonSchema }): Promise<T>;
 	/** Lets an agent work on the prompt until it answers with text. */
 	agent(prompt: string, options?: AgentOptions): Promise<string>;
+	/** Asks a person, once: their answer is recorded before it is told, and recalled from then on. @throws SkillError `SKILL_CALL` */
+	ask(question: string, options?: AskOptions): Promise<string>;
+	/**
+	 * Runs another skill as a child of this call: it goes on wherever the process was killed, and ends with this phase.
+	 *
+	 * @param input JSON
+	 * @returns its output
+	 * @throws SkillError `SKILL_CHILD` where it fails or ends itself; `SKILL_UNKNOWN`, `SKILL_INVALID_INPUT`, `SKILL_CALL`
+	 */
+	skill(name: string, input?: unknown): Promise<unknown>;
 	/** Calls one tool. @param args a JSON object */
 	tool(name: string, args?: Readonly<Record<string, unknown>>): Promise<string>;
 	/**

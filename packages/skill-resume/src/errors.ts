@@ -4,11 +4,19 @@ import { isReynError, ReynError } from "@reyn/wal";
 export type SkillCode =
 	| "SKILL_ABORTED"
 	| "SKILL_BRANCHES"
+	| "SKILL_CALL"
+	| "SKILL_CHILD"
 	| "SKILL_GRAPH"
 	| "SKILL_INVALID_INPUT"
+	| "SKILL_INVALID_RUN"
+	| "SKILL_LOAD"
+	| "SKILL_PAUSED"
+	| "SKILL_POLICY"
 	| "SKILL_TRANSITION"
+	| "SKILL_TWICE"
 	| "SKILL_UNKNOWN"
-	| "SKILL_UNKNOWN_RUN";
+	| "SKILL_UNKNOWN_RUN"
+	| "SKILL_UNTRUSTED";
 
 /** An error of this package; each code is a heading in its README. */
 export class SkillError extends ReynError<SkillCode> {}

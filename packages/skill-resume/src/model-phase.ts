@@ -1,11 +1,12 @@
 /** A phase that a model works on: a bounded loop of model and tools, whose answer is checked, and says where the work goes. */
-import type { Lane, Model, Tool } from "@reyn/journal";
-import { converse, findTool, type Read, readJson, withSchema } from "@reyn/journal/internal";
+import type { Lane, Model } from "@reyn/journal";
+import { converse, type Read, readJson, withSchema } from "@reyn/journal/internal";
 import type { StandardSchemaV1 } from "@reyn/wal";
 import { z } from "zod";
 import { done, type ModelPhase, next, type Transition } from "./define-skill.ts";
 import { END, waysOf } from "./graph.ts";
 import { fit, jsonSchemaOf } from "./json-schema.ts";
+import { type PhaseAt, toolNamed } from "./phase-context.ts";
 
 const MAX_ROUNDS = 12;
 
@@ -15,13 +16,14 @@ const chosen = z.strictObject({ next: z.string(), output: z.unknown() });
 /**
  * @param input of the run
  * @param before what the phase before gave; undefined: it is the first
- * @throws JournalError `AGENT_ANSWER` for an answer that does not fit, asked twice, `AGENT_TURNS`, `SCRIPT_UNKNOWN_TOOL`
+ * @throws JournalError `AGENT_ANSWER` for an answer that does not fit, asked twice, `AGENT_TURNS`; SkillError `SKILL_CALL`
  */
 export async function runModelPhase(
 	lane: Lane,
 	{ instructions, tools = [], output, next: ways, maxRounds = MAX_ROUNDS }: ModelPhase,
 	{ input, before }: { readonly input: unknown; readonly before: unknown },
-	{ model, tools: all }: { readonly model: Model; readonly tools: readonly Tool[] },
+	at: Pick<PhaseAt, "skill" | "phase" | "tools">,
+	model: Model,
 ): Promise<Transition> {
 	const places = waysOf(ways === undefined ? {} : { next: ways });
 	const [only = END] = places;
@@ -40,7 +42,7 @@ export async function runModelPhase(
 		lane,
 		model,
 		{ system: instructions, text: shape ? withSchema(asked, shape) : asked, maxRounds },
-		tools.map((name) => findTool(all, name)),
+		tools.map((name) => toolNamed(at, name)),
 		read,
 	);
 	return found.value;

@@ -3,6 +3,7 @@ import { type InDoubtPolicy, purities } from "@reyn/journal";
 import { entryAt } from "@reyn/snapshot";
 import { z } from "zod";
 import type { Skill } from "./define-skill.ts";
+import { SkillError } from "./errors.ts";
 
 const policy = z.enum(["retry", "skip", "discard_skill", "prompt"]);
 
@@ -13,6 +14,14 @@ export const skillResumeSchema = z.strictObject({
 });
 
 export type SkillResume = z.infer<typeof skillResumeSchema>;
+
+/** @throws SkillError `SKILL_POLICY`, naming the key */
+export function readSkillResume(value: unknown): SkillResume {
+	const read = skillResumeSchema.safeParse(value);
+	if (read.success) return read.data;
+	const wrong = read.error.issues.map(({ path, message }) => `${path.join(".") || "it"}: ${message}`).join("; ");
+	throw new SkillError("SKILL_POLICY", `the policy for steps in doubt does not fit: ${wrong}`, {});
+}
 
 /** What becomes of a step in doubt of this skill, once its `reconcile` was asked and does not know. */
 export function policyFor(skill: string, resume: SkillResume): InDoubtPolicy {

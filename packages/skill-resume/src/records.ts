@@ -14,6 +14,8 @@ export const skillRunStarted = defineRecord(
 		input: value,
 		/** The id of the model that it is begun with. Absent in older logs: unknown. */
 		model: z.string().optional(),
+		/** The hash of the skill's text. Absent: it lies in no file. */
+		hash: z.string().optional(),
 		/** The lane of the call that it runs in: it is a child, whose own lane lies below, and ends with the work around it. */
 		parent: z.string().optional(),
 	}),
@@ -35,8 +37,17 @@ export const skillRunDiscarded = defineRecord(
 	z.object({ run, reason: z.string(), by: z.enum(["person", "parent"]).optional(), tell: z.string().optional() }),
 );
 
-/** A rewind went back into the run while it was not running: it waits for a person. */
-export const skillRunPaused = defineRecord("skill_run_paused", z.object({ run }));
+/**
+ * The run has ended with an error, and is kept: neither cancelled nor killed. `place` names the call that it failed by, or else what it
+ * said; absent `phase`: the phases are over, and its output was to be delivered.
+ */
+export const skillRunFailed = defineRecord(
+	"skill_run_failed",
+	z.object({ run, phase: z.string().optional(), visit: z.int().optional(), place: z.string(), reason: z.string() }),
+);
+
+/** It waits for a person: a rewind went back into the run while it was not running, or it has failed too often, and has that as `reason`. */
+export const skillRunPaused = defineRecord("skill_run_paused", z.object({ run, reason: z.string().optional() }));
 
 /** A person says that a paused run is to go on. */
 export const skillRunResumed = defineRecord("skill_run_resumed", z.object({ run }));
@@ -47,6 +58,7 @@ export const skillRecords = [
 	phaseCompleted,
 	skillRunCompleted,
 	skillRunDiscarded,
+	skillRunFailed,
 	skillRunPaused,
 	skillRunResumed,
 ] as const;

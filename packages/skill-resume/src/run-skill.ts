@@ -1,21 +1,35 @@
 /** Runs a skill from wherever it stands: a fresh run and a resumed one take the same path. */
 import { laneClosed, type Model, runProgram, type Tool, type Using, whenSpace } from "@reyn/journal";
-import { toJson } from "@reyn/journal/internal";
+import { ProgramEnded } from "@reyn/journal/internal";
+import type { Question } from "@reyn/journal/script";
 import { entryAt } from "@reyn/snapshot";
 import { type Scope, systemTimers } from "@reyn/wal";
+import type { SkillChildren } from "./children.ts";
 import type { Skill, Transition } from "./define-skill.ts";
 import { SkillError } from "./errors.ts";
-import { fit } from "./json-schema.ts";
+import { failureIn } from "./failed-starts.ts";
 import { runModelPhase } from "./model-phase.ts";
-import { contextOf } from "./phase-context.ts";
-import { phaseCompleted, phaseEntered, skillRunCompleted, skillRunStarted } from "./records.ts";
+import { contextOf, type PhaseAt } from "./phase-context.ts";
+import { phaseCompleted, phaseEntered, skillRunCompleted } from "./records.ts";
 import { analyze, laneOf, runLane } from "./resume-point.ts";
 import type { SkillRun } from "./skill-runs.ts";
+import { skillTools } from "./skill-tool.ts";
+import { asKept, parseInput } from "./start-run.ts";
+
+/** What a phase asks a person. */
+export interface SkillQuestion extends Question {
+	/** The lane of the call: once it is closed, nobody wants to know any more. */
+	readonly lane: string;
+}
 
 export interface SkillPorts extends Using {
 	readonly model: Model;
 	/** What phases may call by name. Default: none. */
 	readonly tools?: readonly Tool[];
+	/** Puts a question of a phase to a person. Undefined: they leave it open, and the run stops with `CALL_WAITING`. Absent: `SKILL_CALL`. */
+	readonly ask?: ((question: SkillQuestion) => Promise<string | undefined>) | undefined;
+	/** The skills that phases may run as their children. Default: none. */
+	readonly children?: SkillChildren | undefined;
 	/** The run as the log knows it now. */
 	run(): SkillRun;
 	/** Delivers the run's output durably to where the user finds it. It may be called again after a crash, and must do nothing then. */
@@ -25,32 +39,12 @@ export interface SkillPorts extends Using {
 }
 
 /**
- * Writes the start of a run.
- *
- * @param model the id of the model that it is begun with
- * @param parent the lane of the call that a child runs in: its own lanes lie below
- * @throws SkillError `SKILL_INVALID_INPUT` naming the field; nothing is written
- */
-export async function startRun<Input>(
-	id: string,
-	skill: Skill<Input>,
-	input: unknown,
-	scope: Scope,
-	log: Using["log"],
-	model: string,
-	parent?: string,
-): Promise<void> {
-	parseInput(skill, input);
-	const started = { run: id, skill: skill.name, input: asKept(input), model, ...(parent !== undefined && { parent }) };
-	await log.append(skillRunStarted(started), scope).durable;
-}
-
-/**
  * Goes on until the run is over, and with it each call that a phase has left under way.
  *
  * @returns the output of the last phase
  * @throws the signal's reason when it is cancelled, and what a phase throws: the run is then kept, and can be run again, unless
- * `endsRun` says that it is over: record `skillRunDiscarded` with that reason
+ * `endsRun` says that it is over: record `skillRunDiscarded` with that reason. A run that has failed in the same place at three starts
+ * is paused; SkillError `SKILL_PAUSED` from then on, until `skillRunResumed` is recorded
  */
 export async function runSkill<Input>(
 	id: string,
@@ -58,9 +52,21 @@ export async function runSkill<Input>(
 	scope: Scope,
 	ports: SkillPorts,
 ): Promise<unknown> {
+	const { status, why } = ports.run();
+	if (status === "paused")
+		throw new SkillError("SKILL_PAUSED", `${id} is paused: ${why ?? "a rewind went back into it"}; resume it first`, {
+			run: id,
+		});
 	const left: Promise<void>[] = [];
 	try {
 		return await runPhases(id, skill, scope, { ...ports, left: (over) => void left.push(over) });
+	} catch (error) {
+		const failed = failureIn(id, ports.run(), skill.start, error, ports.signal);
+		if (failed.length > 0) {
+			const write = () => failed.map((draft) => ports.log.append(draft, scope)).at(-1);
+			await (await patiently(runLane(id), ports, write))?.durable;
+		}
+		throw error;
 	} finally {
 		await Promise.all(left);
 	}
@@ -99,7 +105,7 @@ async function runPhase<Input>(
 	if (visit > skill.maxVisits)
 		throw new SkillError(
 			"SKILL_TRANSITION",
-			`${skill.name} would visit "${phase}" for the ${visit}th time; its limit is ${skill.maxVisits}`,
+			`${skill.name} would visit "${phase}" once more; it has been there ${visit - 1} times, and its limit is ${skill.maxVisits}`,
 			{ phase, visit },
 		);
 	const path = laneOf(id, phase, visit, run.parent);
@@ -107,12 +113,25 @@ async function runPhase<Input>(
 
 	const input = parseInput(skill, run.input);
 	const before = run.last?.output;
-	const { model, tools = [] } = ports;
-	const result = await runProgram(path, scope, ports, async (lane) =>
-		typeof body === "function"
-			? body(contextOf(skill.name, lane, visit, ports), input, before)
-			: runModelPhase(lane, body, { input: run.input, before }, { model, tools }),
-	);
+	const over = new AbortController();
+	const running = new Set<Promise<unknown>>();
+	const at: PhaseAt = {
+		...{ skill: skill.name, phase, visit, over: over.signal },
+		tools: [...(ports.tools ?? []), ...(ports.children ? skillTools(ports.children) : [])],
+		child: (child) => {
+			running.add(child);
+			return child;
+		},
+	};
+	const result = await runProgram(path, scope, ports, async (lane) => {
+		if (typeof body !== "function") return runModelPhase(lane, body, { input: run.input, before }, at, ports.model);
+		try {
+			return await body(contextOf(at, lane, ports), input, before);
+		} finally {
+			over.abort(new ProgramEnded(`phase "${phase}" is over`));
+			await Promise.allSettled(running);
+		}
+	});
 
 	const completed = phaseCompleted({ run: id, phase, visit, ...landing(skill, result) });
 	const { durable } = await patiently(path, ports, () => {
@@ -138,23 +157,6 @@ function landing<Input>(skill: Skill<Input>, result: Transition): { output: unkn
 	if (result.kind === "done") return { output: asKept(result.output) };
 	if (!entryAt(skill.phases, result.phase)) throw transition(skill, `next phase "${result.phase}"`);
 	return { output: asKept(result.output), next: result.phase };
-}
-
-/** As JSON has it, so that the first run goes on with what a resumed one will find. What JSON lacks is refused by the log. */
-function asKept(value: unknown): unknown {
-	try {
-		const { json, binary } = toJson(value);
-		return binary.length > 0 ? value : json;
-	} catch {
-		return value;
-	}
-}
-
-function parseInput<Input>(skill: Skill<Input>, input: unknown): Input {
-	const found = fit(skill.input, input);
-	if (found.kind === "fits") return found.value;
-	const { name } = skill;
-	throw new SkillError("SKILL_INVALID_INPUT", `the input of ${name} does not fit: ${found.why}`, { skill: name });
 }
 
 function transition<Input>(skill: Skill<Input>, what: string): SkillError {

@@ -1,6 +1,7 @@
 /** A projection of skill runs: which there are in a session, and which phase each is in. */
-import { laneClosed, stepCompleted, type Usage } from "@reyn/journal";
+import { laneClosed, stepCompleted, stepFailed, type Usage } from "@reyn/journal";
 import { defineProjection, entryAt } from "@reyn/snapshot";
+import type { Seq } from "@reyn/wal";
 import { z } from "zod";
 import { SkillError } from "./errors.ts";
 import {
@@ -8,11 +9,12 @@ import {
 	phaseEntered,
 	skillRunCompleted,
 	skillRunDiscarded,
+	skillRunFailed,
 	skillRunPaused,
 	skillRunResumed,
 	skillRunStarted,
 } from "./records.ts";
-import { runLane } from "./resume-point.ts";
+import { laneOf, runLane } from "./resume-point.ts";
 
 const skillRun = z.object({
 	skill: z.string(),
@@ -23,6 +25,8 @@ const skillRun = z.object({
 	input: z.unknown().optional(),
 	/** The id of the model that it was begun with; absent: unknown. */
 	model: z.string().optional(),
+	/** The hash of the text of its skill when it began. Absent: unknown, or it lies in no file. */
+	hash: z.string().optional(),
 	/** The lane of the call that it runs in, if it is a child. */
 	parent: z.string().optional(),
 	/** What the model calls of a child cost, since the call around it tells that. Absent: it has none. */
@@ -34,6 +38,10 @@ const skillRun = z.object({
 	/** The output of the last finished phase, and the next phase that it named. */
 	last: z.object({ output: z.unknown().optional(), next: z.string().optional() }).optional(),
 	status: z.enum(["running", "paused", "completed", "discarded"]),
+	/** Why it is paused. Absent: it is not, or a rewind has paused it. */
+	why: z.string().optional(),
+	/** At how many starts it has failed since it last came to a phase, by place. Absent: at none. */
+	failures: z.array(z.object({ place: z.string(), times: z.int() })).optional(),
 	/**
 	 * The seq and the content of `skill_run_discarded`, until the run's lane is closed: its notice is still to be delivered. Of a child
 	 * until the lane around its call is: the call may still ask.
@@ -44,6 +52,8 @@ const skillRun = z.object({
 			reason: z.string(),
 			by: z.enum(["person", "parent"]).optional(),
 			tell: z.string().optional(),
+			/** Of a child: its call was told so, and one that is made again gets another child. */
+			told: z.literal(true).optional(),
 		})
 		.optional(),
 });
@@ -57,46 +67,54 @@ export type SkillRuns = z.infer<typeof skillRunsState>;
 /** Every skill run of a session and the phase it is in. */
 export const skillRuns = defineProjection<SkillRuns>({
 	name: "skills",
-	version: 5,
+	version: 6,
 	schema: skillRunsState,
 	init: () => ({}),
 	handle: (on) => [
-		on(skillRunStarted, (state, { run, skill, input, model, parent }, { seq }) =>
+		on(skillRunStarted, (state, { run, skill, input, model, hash, parent }, { seq }) =>
 			placed(state, run, {
 				...{ skill, started: seq, since: seq, input, visits: {}, status: "running" as const },
 				...(model === undefined ? {} : { model }),
+				...(hash === undefined ? {} : { hash }),
 				...(parent === undefined ? {} : { parent }),
 			}),
 		),
 		on(phaseEntered, (state, { run, phase, visit }, { seq }) =>
-			withRun(state, run, (before) => ({
+			withRun(state, run, ({ failures: _before, ...before }) => ({
 				...before,
 				since: seq,
 				phase,
 				visits: { ...before.visits, [phase]: visit },
 			})),
 		),
-		on(phaseCompleted, (state, { run, output, next }, { seq }) =>
-			withRun(state, run, ({ phase: _left, ...before }) => ({
-				...before,
-				since: seq,
-				last: { output, ...(next === undefined ? {} : { next }) },
-			})),
+		on(phaseCompleted, (state, { run, phase, visit, output, next }, { seq }) =>
+			withRun(
+				withoutBelow(state, run, seq, `its phase is over`, (parent) => laneOf(run, phase, visit, parent)),
+				run,
+				({ phase: _left, failures: _before, ...before }) => ({
+					...before,
+					since: seq,
+					last: { output, ...(next === undefined ? {} : { next }) },
+				}),
+			),
 		),
 		on(skillRunCompleted, (state, { run }) => withRun(state, run, (before) => ({ ...before, status: "completed" }))),
 		on(skillRunDiscarded, (state, { run, reason, by, tell }, { seq }) =>
-			withRun(state, run, (before) => ({
+			withRun(withoutBelow(state, run, seq, reason), run, ({ failures: _before, why: _why, ...before }) => ({
 				...before,
 				status: "discarded",
 				ended: { seq, reason, ...(by === undefined ? {} : { by }), ...(tell === undefined ? {} : { tell }) },
 			})),
 		),
 		on(stepCompleted, (state, { kind, lane, usage, adopts }) => {
-			const [, id = ""] =
-				kind === "model" && usage && adopts === undefined ? (/\/skill\/([^/]+)\//.exec(lane) ?? []) : [];
-			const run = entryAt(state, id);
-			if (!usage || !run?.parent || !lane.startsWith(`${runLane(id, run.parent)}/`)) return state;
+			if (kind !== "model" || !usage || adopts !== undefined) return state;
+			const id = runsAround(state, lane).at(-1) ?? "";
+			if (entryAt(state, id)?.parent === undefined) return state;
 			return withRun(state, id, (before) => ({ ...before, cost: withUsage(before.cost, usage) }));
+		}),
+		on(stepFailed, (state, { started = 0 }) => {
+			const [id = "", { ended = undefined } = {}] = childrenOfCall(state, started).at(-1) ?? [];
+			return ended ? withRun(state, id, (before) => ({ ...before, ended: { ...ended, told: true } })) : state;
 		}),
 		on(laneClosed, (state, { lane }) => {
 			const run = lane.slice(runLane("").length);
@@ -106,8 +124,19 @@ export const skillRuns = defineProjection<SkillRuns>({
 				.filter(([, child]) => !isLive(child))
 				.reduce((next, [id]) => withRun(next, id, asOver), state);
 		}),
-		on(skillRunPaused, (state, { run }) => withRun(state, run, (before) => ({ ...before, status: "paused" }))),
-		on(skillRunResumed, (state, { run }) => withRun(state, run, (before) => ({ ...before, status: "running" }))),
+		on(skillRunFailed, (state, { run, place }) =>
+			withRun(state, run, (before) => ({ ...before, failures: withFailure(before.failures, place) })),
+		),
+		on(skillRunPaused, (state, { run, reason }) =>
+			withRun(state, run, ({ why: _before, ...before }) => ({
+				...before,
+				status: "paused",
+				...(reason === undefined ? {} : { why: reason }),
+			})),
+		),
+		on(skillRunResumed, (state, { run }) =>
+			withRun(state, run, ({ why: _why, failures: _before, ...before }) => ({ ...before, status: "running" })),
+		),
 	],
 	// States of older versions are valid here: this version only added optional fields.
 	migrate: (state) => state,
@@ -145,6 +174,33 @@ export function findRun(runs: SkillRuns, id: string): SkillRun {
 export const childrenBelow = (runs: SkillRuns, lane: string): readonly (readonly [id: string, run: SkillRun])[] =>
 	(childrenIn(runs).get(lane) ?? []).map((id) => [id, runs[id] as SkillRun] as const);
 
+/** The children of a call, oldest first. @param started the seq of its first start */
+export function childrenOfCall(runs: SkillRuns, started: Seq): readonly (readonly [id: string, run: SkillRun])[] {
+	const found: (readonly [string, SkillRun])[] = [];
+	for (let times = 1; ; times++) {
+		const id = childId(started, times);
+		const run = entryAt(runs, id);
+		if (!run) return found;
+		// Whoever names runs may have given this name to one of their own.
+		if (run.parent !== undefined) found.push([id, run]);
+	}
+}
+
+/** Names a child by its call: the second one of a call is there only if the first is over, and its end was no answer. */
+export const childId = (started: Seq, times: number): string => `c${started}${times > 1 ? `.${times}` : ""}`;
+
+/** The ids of the runs that a lane is in, outermost first. */
+export function runsAround(runs: SkillRuns, lane: string): readonly string[] {
+	const around: string[] = [];
+	const begin = runLane("");
+	for (let at = lane.indexOf(begin); at >= 0; at = lane.indexOf(begin, at + 1)) {
+		const [id = ""] = lane.slice(at + begin.length).split("/", 1);
+		const run = entryAt(runs, id);
+		if (run && lane.startsWith(`${runLane(id, run.parent)}/`)) around.push(id);
+	}
+	return around;
+}
+
 export const isLive = ({ status }: Pick<SkillRun, "status">): boolean => status === "running" || status === "paused";
 
 /** A child of whose outcome nobody asks any more: that it was, and how it ended. */
@@ -153,6 +209,33 @@ const asOver = ({ skill, started, since, parent, cost, status }: SkillRun): Skil
 	...(parent === undefined ? {} : { parent }),
 	...(cost && { cost }),
 });
+
+/** Ends what is live below a run: no child outlives the work around it, even where a crash has cut what that wrote next. */
+function withoutBelow(
+	state: SkillRuns,
+	id: string,
+	seq: Seq,
+	reason: string,
+	laneIn = (parent: string | undefined): string => runLane(id, parent),
+): SkillRuns {
+	const lane = laneIn(entryAt(state, id)?.parent);
+	return childrenBelow(state, lane)
+		.filter(([, child]) => isLive(child))
+		.reduce(
+			(next, [child]) =>
+				withRun(next, child, (run) => ({ ...run, status: "discarded", ended: { seq, reason, by: "parent" } })),
+			state,
+		);
+}
+
+/** How many places are known at which a run has failed in one phase. */
+const MOST_PLACES = 10;
+
+const withFailure = (failures: SkillRun["failures"] = [], place: string): SkillRun["failures"] =>
+	[
+		...failures.filter((each) => each.place !== place),
+		{ place, times: 1 + (failures.find((each) => each.place === place)?.times ?? 0) },
+	].slice(-MOST_PLACES);
 
 const withUsage = (cost: SkillRun["cost"], { inputTokens, outputTokens }: Usage): SkillRun["cost"] => ({
 	calls: (cost?.calls ?? 0) + 1,

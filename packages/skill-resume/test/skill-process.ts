@@ -11,6 +11,7 @@ import {
 	type Skill,
 	type SkillPorts,
 	type SkillRun,
+	skillChildren,
 	skillRecords,
 	skillResumeSchema,
 	skillRunDiscarded,
@@ -38,10 +39,14 @@ export interface ProcessOptions extends Life {
 	readonly disk?: MortalEngine;
 	readonly model?: Model;
 	readonly policy?: Policy;
+	/** What phases may run as their children. */
+	readonly skills?: readonly Skill[];
+	readonly ask?: SkillPorts["ask"];
 }
 
 export class Process extends MortalProcess {
 	readonly #options: ProcessOptions;
+	readonly #own = new Set<string>();
 
 	private constructor(opened: Opened, options: ProcessOptions) {
 		super(opened, options);
@@ -87,10 +92,22 @@ export class Process extends MortalProcess {
 	}
 
 	#ports(whenInDoubt: InDoubtPolicy): SkillPorts {
-		const { model = echo() } = this.#options;
+		const { model = echo(), skills = [], ask } = this.#options;
+		const runs = () => this.view.get(skillRuns);
+		const children = skillChildren({
+			...{ skills, log: this, model: model.id, own: this.#own, childPurity: {}, runs, scope: () => scope },
+			keep: async (_name, write) => write(),
+			run: (id, at, signal) => {
+				const run = (): SkillRun => runs()[id] as SkillRun;
+				const skill = skills.find(({ name }) => name === run().skill) as Skill;
+				return runSkill(id, skill, at, { ...this.#ports(whenInDoubt), deliver: async () => {}, run, signal });
+			},
+		});
 		return {
 			...this.portsOver(model),
 			whenInDoubt: () => whenInDoubt,
+			children,
+			ask,
 			run: () => this.run(),
 			deliver: async (output) => {
 				if (this.view.get(outbox).length === 0) await this.append(told({ output }), session).durable;

@@ -36,6 +36,8 @@ export interface CheckoutOptions {
 	readonly counts?: Readonly<Record<string, number>>;
 	/** Says what goes along outside the log, once all work is quiet: `along` of a {@link MovePreview}. If it throws, nothing is written. */
 	along?(): Promise<MovePreview["along"]>;
+	/** Does all work stop for it, and not only what it covers: for what goes along and belongs to all? Default: no. */
+	readonly stopsAll?: boolean;
 }
 
 export interface StepOptions {
@@ -52,6 +54,8 @@ export interface StepOptions {
 	readonly to?: Seq;
 	/** As for a checkout; it gets the seq of the move that is taken back, or made again. Of a label nothing goes along. */
 	along?(of: Seq): Promise<MovePreview["along"]>;
+	/** As for a checkout; it gets the same seq. Of several all work stops in any case. */
+	stopsAll?(of: Seq): Promise<boolean>;
 }
 
 /** What a checkout did. */
@@ -220,7 +224,7 @@ export class Mover implements Moving {
 	}
 
 	go(seq: Seq, options: CheckoutOptions, { onlyUndo }: { onlyUndo: boolean }): Promise<Checkout> {
-		const { drop, scope = {}, actor = "user", mode = "both", counts, expect } = options;
+		const { drop, scope = {}, actor = "user", mode = "both", counts, expect, stopsAll } = options;
 		return this.exclusively(undefined, async () => {
 			assertActor(actor);
 			// Records that come while work stops change neither kind nor target: only a reset could, and moves are exclusive.
@@ -233,7 +237,8 @@ export class Mover implements Moving {
 			const isNone = target === (expect ?? preview.tip);
 			if (!isNone && onlyUndo && preview.kind === "fork_switch") throw this.#notActive(seq);
 			const how = { mode, actor, ...(counts ? { counts } : {}) };
-			const moved = isNone ? undefined : await moveWith(this.#parts, this.#steps(expect, options.along), preview, how);
+			const steps = this.#steps(expect, options.along);
+			const moved = isNone ? undefined : await moveWith(this.#parts, steps, stopping(preview, stopsAll), how);
 			return {
 				kind: moved ? preview.kind : "none",
 				seq: moved?.seq ?? this.#reading.wal.tip,
@@ -243,7 +248,10 @@ export class Mover implements Moving {
 		});
 	}
 
-	async step(verb: "undo" | "redo", { actor = "user", of, to, expect, along }: StepOptions): Promise<Stepped> {
+	async step(
+		verb: "undo" | "redo",
+		{ actor = "user", of, to, expect, along, stopsAll }: StepOptions,
+	): Promise<Stepped> {
 		const held: (() => void)[] = [];
 		try {
 			return await this.exclusively(undefined, async () => {
@@ -259,7 +267,7 @@ export class Mover implements Moving {
 				for (let newest = of; ; newest = undefined) {
 					const preview =
 						to === undefined
-							? await this.#quietStep(verb, newest, bound, held)
+							? await this.#quietStep(verb, newest, bound, held, stopsAll)
 							: await this.previewStep(verb, newest, bound);
 					const move = (preview.undoes ?? preview.redoes) as Seq;
 					const isMove = preview.kind !== "label";
@@ -412,13 +420,14 @@ export class Mover implements Moving {
 		of: Seq | undefined,
 		expect: Seq | undefined,
 		held: (() => void)[],
+		stopsAll: StepOptions["stopsAll"],
 	): Promise<MovePreview> {
 		let quiet: Seq | undefined;
 		for (;;) {
 			const preview = await this.previewStep(verb, of, expect);
-			const move = preview.undoes ?? preview.redoes;
+			const move = (preview.undoes ?? preview.redoes) as Seq;
 			if (preview.kind === "label" || move === quiet) return preview;
-			held.push(await allQuiet(this.#parts, this, preview));
+			held.push(await allQuiet(this.#parts, this, stopping(preview, await stopsAll?.(move))));
 			quiet = move;
 		}
 	}
@@ -483,6 +492,10 @@ export class Mover implements Moving {
 
 /** The default parts of a move: nothing lies beside the log. */
 const alone: MoveParts = { quiet: async () => () => {}, rebuild: async () => {} };
+
+/** The preview, by which all work stops. */
+const stopping = (preview: MovePreview, isAll: boolean | undefined): MovePreview =>
+	isAll ? { ...preview, stopsAll: true } : preview;
 
 /** The preview, with what goes along. */
 async function taking(preview: MovePreview, going: Promise<MovePreview["along"]> | undefined): Promise<MovePreview> {

@@ -23,6 +23,8 @@ export interface MovePreview {
 	readonly was?: Seq;
 	/** JSON for what has to change outside the log, by the name of the part that does so. It is recorded in the reset, so it survives a crash. */
 	readonly along?: Readonly<Record<string, unknown>>;
+	/** All work stops for it, and not only what it covers: what goes along belongs to all. */
+	readonly stopsAll?: true;
 }
 
 /** A move that was written. */
@@ -90,13 +92,14 @@ export async function moveWith(
 	}
 }
 
-/** Stops sessions and the work beside them side by side, since neither may wait for the other. */
+/** Stops sessions and the work beside them side by side, since neither may wait for the other. Each is told to stop all as what is covered. */
 export async function allQuiet(
 	{ quiet }: Pick<MoveParts, "quiet">,
 	timeline: Pick<Moving, "quiet">,
 	preview: MovePreview,
 ): Promise<() => void> {
-	const stopping = await Promise.allSettled([timeline.quiet(preview), quiet(preview)]);
+	const stopped = preview.stopsAll ? { ...preview, coverage: { scope: {} } } : preview;
+	const stopping = await Promise.allSettled([timeline.quiet(stopped), quiet(stopped)]);
 	const over = (): void => {
 		for (const each of stopping) if (each.status === "fulfilled") each.value();
 	};

@@ -11,6 +11,7 @@ import {
 	realpath,
 	rename,
 	rm,
+	rmdir,
 	stat,
 	unlink,
 } from "node:fs/promises";
@@ -55,6 +56,10 @@ export interface RootDirectory {
 	change(path: readonly string[], content: Uint8Array | undefined, how: Put): Promise<void>;
 	/** Takes away what a change has left that was cut, by its token. */
 	forget(path: readonly string[], token: string): Promise<void>;
+	/** How many names of the way to a file lead to directories that are there. */
+	depth(path: readonly string[]): Promise<number>;
+	/** Takes a directory away, if it is there and empty. @returns is it gone? */
+	clear(path: readonly string[]): Promise<boolean>;
 }
 
 /** How a file is put in its place. */
@@ -214,6 +219,25 @@ export async function openRoot(
 			const parent = await directory(path.slice(0, -1)).catch(() => undefined);
 			await parent?.forget(path.at(-1) ?? "", token);
 			await parent?.close();
+		},
+		async depth(path) {
+			for (let depth = 1; depth < path.length; depth++) {
+				try {
+					await (await directory(path.slice(0, depth))).close();
+				} catch (error) {
+					if (error instanceof ToolError && error.detail.isAbsent) return depth - 1;
+					throw error;
+				}
+			}
+			return path.length - 1;
+		},
+		async clear(path) {
+			const parent = await directory(path.slice(0, -1)).catch(() => undefined);
+			try {
+				return (await parent?.clear(path.at(-1) ?? "")) ?? false;
+			} finally {
+				await parent?.close();
+			}
 		},
 	};
 }
@@ -379,6 +403,18 @@ export class Directory {
 					`${showPath(this.below(name))} was made meanwhile; read it, and decide anew`,
 				);
 			throw unwritable(error, this.below(name));
+		}
+	}
+
+	/** Takes away a directory here that is empty, and no link to one. @returns is it gone? */
+	async clear(name: string): Promise<boolean> {
+		this.#assertOpen(name);
+		try {
+			await rmdir(join(this.#base(), name));
+			await this.#sync();
+			return true;
+		} catch (error) {
+			return codeOf(error) === "ENOENT";
 		}
 	}
 

@@ -1,5 +1,7 @@
 /** The files of a directory for who wants to know what they hold now, through the door that the tools go through. */
 import type { FileContent, WorkFiles } from "@reyn/journal";
+import { systemTimers } from "@reyn/wal";
+import { Effort } from "./effort.ts";
 import { ToolError } from "./errors.ts";
 import { openRoot, parsePath, type RootDirectory, type RootOptions, showPath } from "./root-directory.ts";
 import { showBytes } from "./text-file.ts";
@@ -34,7 +36,51 @@ export function createWorkFiles(root: string, options: WorkFilesOptions = {}): W
 		async forget(path, token): Promise<void> {
 			await through((door) => door.forget(parsePath(path), token));
 		},
+		directories: {
+			missing: (path) => through((door) => missingOn(door, path)),
+			clear: (path, from) =>
+				through(async (door) => {
+					const least = parsePath(from).length;
+					for (let names = parsePath(path); names.length >= least; names = names.slice(0, -1))
+						if (!(await door.clear(names))) return;
+				}),
+			inside: (path) => through((door) => inside(door, parsePath(path))),
+		},
 	};
+}
+
+/** The uppermost directory on the way to a file that is missing. */
+export async function missingOn(root: RootDirectory, path: string): Promise<string | undefined> {
+	const names = parsePath(path);
+	const depth = await root.depth(names);
+	return depth < names.length - 1 ? names.slice(0, depth + 1).join("/") : undefined;
+}
+
+/** Of a directory with more than these nobody needs to know: it is not one that changes of tools have made. */
+const MOST_INSIDE = 10_000;
+
+async function inside(root: RootDirectory, top: readonly string[]): Promise<readonly string[] | undefined> {
+	const found: string[] = [];
+	const left = [top];
+	using effort = new Effort(
+		{ maxFiles: MOST_INSIDE, maxBytes: 0, maxMs: 10_000, maxCompared: 0 },
+		new AbortController().signal,
+		systemTimers,
+	);
+	for (let names = left.pop(); names; names = left.pop()) {
+		const directory = await root.directory(names).catch(() => undefined);
+		if (!directory) return names === top ? undefined : [...found, names.join("/")];
+		try {
+			const { files, links, directories } = await directory.entries(effort, MOST_INSIDE);
+			found.push(...[...files, ...links].map((name) => directory.below(name)));
+			left.push(...directories.map((name) => [...(names ?? []), name]));
+			if (names !== top && files.length + links.length + directories.length === 0) found.push(directory.path);
+		} finally {
+			await directory.close();
+		}
+		if (found.length > MOST_INSIDE) break;
+	}
+	return found;
 }
 
 /** Opens the root once for all who go through at the same time: that takes longer than what most of them do. */

@@ -17,7 +17,7 @@ import type { Workspace } from "./file-tools.ts";
 import { OneAtATime } from "./one-at-a-time.ts";
 import { maxPathLength, parsePath, placeOf, showPath } from "./root-directory.ts";
 import { showBytes, showCount, splitLines, versionOf } from "./text-file.ts";
-import { assertSize, contentAt } from "./work-files.ts";
+import { assertSize, contentAt, missingOn } from "./work-files.ts";
 
 /** A text that a file can hold, and that is found in it again. */
 const text = z
@@ -203,8 +203,10 @@ function changing<Args extends { readonly path: string }>(
 	const prepare = async (args: Args, { keep }: Keeping = {}): Promise<Planned> => {
 		const found = await foundAt(args.path);
 		const { after, says } = await change.plan(args, found?.bytes);
+		const makes = found ? undefined : await missingOn(await workspace.root(), args.path);
 		return {
 			path: nameOf(args.path),
+			...(makes !== undefined && { makes }),
 			before: found ? versionOf(found.bytes) : null,
 			after: after === undefined ? null : versionOf(after),
 			...(found && keep && { image: await imageOf(args.path, found, keep) }),

@@ -10,19 +10,24 @@ import type {
 	ProposalOptions,
 	RuntimeOptions,
 } from "@reyn/runtime";
+import type { SkillResume } from "@reyn/skill-resume";
 import { type Config, defaults } from "./schema.ts";
 
-export function runtimeOptionsOf({
-	model_policy: policy = {},
-	plan = {},
-	plan_resume: { default: planResume, child_purity: childPurity } = {},
-	limits = {},
-	skill_resume: skills,
-	in_doubt: inDoubt = {},
-	scripts = {},
-	files = {},
-	events = {},
-}: Config): Pick<
+/** @param inDoubtOfSkills what becomes of their steps in doubt, that was given with the command */
+export function runtimeOptionsOf(
+	{
+		model_policy: policy = {},
+		plan = {},
+		plan_resume: { default: planResume, child_purity: childPurity } = {},
+		limits = {},
+		skill_resume: skills,
+		in_doubt: inDoubt = {},
+		scripts = {},
+		files = {},
+		events = {},
+	}: Config,
+	inDoubtOfSkills?: SkillResume["default"],
+): Pick<
 	RuntimeOptions,
 	| "limits"
 	| "onLimit"
@@ -55,7 +60,7 @@ export function runtimeOptionsOf({
 				times: limits.auto_extend_times ?? defaults.limits.auto_extend_times,
 			},
 		}),
-		...(skills && { skillResume: { default: skills.default ?? "retry", per_skill: skills.per_skill ?? {} } }),
+		...skillResumeOf(inDoubtOfSkills === undefined ? skills : { default: inDoubtOfSkills }),
 		inDoubt: said({ default: inDoubt.default, tools: inDoubt.per_tool }),
 		...said({
 			planResume,
@@ -70,6 +75,9 @@ export function runtimeOptionsOf({
 		}),
 	};
 }
+
+const skillResumeOf = (of: Config["skill_resume"]): Pick<RuntimeOptions, "skillResume"> =>
+	of ? { skillResume: { default: of.default ?? defaults.skill_resume.default, per_skill: of.per_skill ?? {} } } : {};
 
 /** @param offer that was given with the command */
 export function plansOf({ plan = {} }: Config, offer?: ProposalOptions["offer"]): ProposalOptions {

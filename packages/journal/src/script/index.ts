@@ -1,4 +1,6 @@
 /** Scripts: TypeScript files over durable steps, that survive any crash and any edit. */
+
+export type { Question } from "./ask.ts";
 export type {
 	AgentOptions,
 	AskOptions,
@@ -22,5 +24,5 @@ export { type ExplainedCall, type ExplainPorts, type Explanation, explain } from
 export { loadScript, type ScriptModule, type ScriptVersion } from "./load.ts";
 export { type Memory, type Reuse, ScriptMemo } from "./memo.ts";
 export { scriptCompleted, scriptFailed, scriptRecords, scriptResumed, scriptStarted } from "./records.ts";
-export { checkScript, type Question, runScript, type ScriptPorts } from "./run-script.ts";
+export { checkScript, runScript, type ScriptPorts } from "./run-script.ts";
 export { type ScriptRun, type ScriptRuns, scriptRuns } from "./script-runs.ts";

@@ -1,18 +1,18 @@
 /** Runs a script from wherever it stands: a fresh run and a resumed one take the same path. */
-import { canonicalJson, isReynError, type Scope, type Seq } from "@reyn/wal";
+import { canonicalJson, isReynError, type Scope } from "@reyn/wal";
 import { z } from "zod";
 import { toolStepThatThrows } from "../call-tool.ts";
 import { nowStep, sleepStep } from "../clock-steps.ts";
 import type { Recall } from "../entry.ts";
 import { type Divergence, JournalError, ReplayDivergenceError } from "../errors.ts";
 import { endsBy, failureOf, isBeneath, ProgramEnded } from "../failure.ts";
-import { startOf } from "../idempotency-key.ts";
 import type { Lane } from "../lane.ts";
 import { Order } from "../order.ts";
 import type { Asked } from "../perform.ts";
 import type { Model, Tool } from "../ports.ts";
 import type { Step, Using } from "../step.ts";
 import { agentCall, agentStep, findTool } from "./agent.ts";
+import { askCall, askStep, type Question } from "./ask.ts";
 import { Branches } from "./branches.ts";
 import { openIsolated } from "./isolated.ts";
 import type { ScriptModule } from "./load.ts";
@@ -43,14 +43,6 @@ export interface ScriptPorts extends Using {
 	readonly watchTimeSlice?: ((limitMs: number) => () => void) | undefined;
 	/** The calls that the script has to make, from its memo: it is stopped if it makes others. Absent: it may make any. */
 	readonly expected?: readonly Expected[] | undefined;
-}
-
-export interface Question {
-	/** Identifies the question for ever: the seq of its first durable start. */
-	readonly seq: Seq;
-	readonly question: string;
-	readonly choices?: readonly string[] | undefined;
-	readonly signal: AbortSignal;
 }
 
 /** Gives a call its place. @returns a function that asks for it, to perform it or, in a preview, to look it up */
@@ -329,29 +321,19 @@ export class ScriptHost {
 		return { ask: this.#of.place(lane, step, this.#order), shape: shape as (value: unknown) => unknown };
 	}
 
-	#ask(lane: Lane, { question, choices }: z.infer<typeof askCall>): Placed {
-		assertWhole("ask", "choices", choices);
-		return this.#placeStep<string>(lane, {
-			kind: "ask",
-			name: "ask",
-			label: question,
-			args: { question, ...(choices ? { choices } : {}) },
-			purity: "side_effect",
-			assumed: choices?.[0] ?? "",
-			// A person who has not answered may simply be asked again.
-			reconcile: async () => ({ kind: "not_done" }),
-			// Who answers from elsewhere has the log alone.
-			...(choices && { prepare: async () => ({ choices }) }),
-			call: async ({ signal, idempotencyKey = "" }) => {
-				const seq = startOf(idempotencyKey);
+	#ask(lane: Lane, call: z.infer<typeof askCall>): Placed {
+		assertWhole("ask", "choices", call.choices);
+		return this.#placeStep<string>(
+			lane,
+			askStep(call, async (asked) => {
 				for (;;) {
-					const answer = await this.#answerTo({ seq, question, choices, signal });
-					if (answer === undefined) return this.#wait(question, signal);
-					if (!choices || choices.includes(answer)) return answer;
-					this.#ports.print(`"${answer}" is none of ${choices.join(", ")}`);
+					const answer = await this.#answerTo(asked);
+					if (answer === undefined) return this.#wait(asked.question, asked.signal);
+					if (!asked.choices || asked.choices.includes(answer)) return answer;
+					this.#ports.print(`"${answer}" is none of ${asked.choices.join(", ")}`);
 				}
-			},
-		});
+			}),
+		);
 	}
 
 	/** Asks a person. @throws ProgramEnded when the script has ended meanwhile: the question is withdrawn then */
@@ -437,7 +419,6 @@ class Turns {
 }
 
 const toolCall = z.strictObject({ name: z.string(), args: z.record(z.string(), z.unknown()).default({}) });
-const askCall = z.strictObject({ question: z.string(), choices: z.array(z.string()).optional() });
 const sleepCall = z.strictObject({ ms: z.number().nonnegative() });
 
 /** @throws JournalError `SCRIPT_ARGS` naming the field */

@@ -4,7 +4,7 @@ import { type Lane, openJournal, type Purity, type Step } from "../../src/index.
 import { type CutEngine, cutEngine } from "./cut-engine.ts";
 import { FarSide, Stuck, tokenStore, tokensIn } from "./far-side.ts";
 import type { Form, Life, Note } from "./life.ts";
-import { type At, type Call, type Calls, follow, type Kind, type Nested } from "./program.ts";
+import { type At, type Call, type Calls, follow, type Kind, type Nested, type Program } from "./program.ts";
 
 /** A log in memory takes some turns of the event loop for itself. */
 export const TURNS = 8;
@@ -90,6 +90,12 @@ export function stepOf(far: FarSide, { id, kind, tries }: Call, text: string): S
 	};
 }
 
+/** What a call is made of. */
+export function insideProgram(part: Nested): Program {
+	const body = part.body.map((each): Call => ({ ...each, caught: true }));
+	return part.together ? [{ type: "all" as const, form: "lane" as const, branches: body.map((each) => [each]) }] : body;
+}
+
 /**
  * A step that is made of steps, which note and share what they find among themselves.
  *
@@ -102,10 +108,7 @@ export function nestedStepOf(
 	path: string,
 	note: (line: string) => void,
 ): Step<string> {
-	const body = part.body.map((each): Call => ({ ...each, id: each.id, caught: true }));
-	const program = part.together
-		? [{ type: "all" as const, form: "lane" as const, branches: body.map((each) => [each]) }]
-		: body;
+	const program = insideProgram(part);
 	return {
 		kind: "step",
 		name: part.id,

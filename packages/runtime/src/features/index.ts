@@ -1,5 +1,6 @@
 /** The kinds of work that a runtime has by itself, in their order. */
 import { PLAN_TOOL } from "@reyn/plan";
+import { type Skill, skillToolName } from "@reyn/skill-resume";
 import { compose } from "../kernel/compose.ts";
 import type { Feature } from "../kernel/feature.ts";
 import type { BudgetHost } from "./budget/budget-host.ts";
@@ -20,8 +21,8 @@ import type { QuestionHost, QuestionOptions } from "./question/question-host.ts"
 import { type ScriptHost, scriptFeature } from "./script/index.ts";
 import type { ScriptOptions } from "./script/scripts.ts";
 import { type SkillFeatureOptions, skillFeature } from "./skill/index.ts";
+import { type FindSkills, KnownSkills } from "./skill/known-skills.ts";
 import type { SkillHost } from "./skill/skill-host.ts";
-import { skillToolName } from "./skill/skill-tool.ts";
 import { taskFeature } from "./task/index.ts";
 import type { TaskOptions, Tasks } from "./task/task-host.ts";
 
@@ -47,26 +48,34 @@ export interface BuiltInOptions
 		MoneyOptions,
 		FileHistoryOptions {
 	readonly permissions?: PermissionOptions | undefined;
-	readonly skills?: SkillFeatureOptions["skills"];
+	readonly skills?: readonly Skill[];
+	readonly findSkills?: FindSkills;
 	readonly skillResume?: SkillFeatureOptions["resume"];
 	readonly childPurity?: SkillFeatureOptions["childPurity"];
 	readonly tasks?: TaskOptions | undefined;
 }
 
-export function builtIn({ skills, skillResume, childPurity, permissions, tasks, ...options }: BuiltInOptions): BuiltIn {
+export function builtIn({
+	skills,
+	findSkills,
+	skillResume,
+	childPurity,
+	permissions,
+	tasks,
+	...options
+}: BuiltInOptions): BuiltIn {
 	const question = questionFeature(options);
 	const permission = permissionFeature(permissions);
 	const budget = budgetFeature(options);
 	const conversation = conversationFeature({ ...options, mendings: options.plans?.invalidRetries });
 	const plan = planFeature(options);
-	const skill = skillFeature({ skills, resume: skillResume, childPurity });
+	const known = new KnownSkills(skills ?? [], findSkills);
+	const skill = skillFeature({ skills: known, resume: skillResume, childPurity });
 	const script = scriptFeature(options);
 	// What a skill does is recorded by itself.
-	const files = filesFeature(options, [
-		PLAN_TOOL,
-		ASK_USER,
-		...(skills ?? []).flatMap((each) => skillToolName(each) ?? []),
-	]);
+	const files = filesFeature(options, (name) =>
+		[PLAN_TOOL, ASK_USER, ...known.now.skills.map(skillToolName)].includes(name),
+	);
 	const config = configFeature();
 	const task = taskFeature(tasks);
 	return {

@@ -70,14 +70,14 @@ function auditStep(record: WalRecord): Audited | undefined {
 		return { kind: isLooked(kind) ? kind : "step", what: "late", name, lane, of, reset: left };
 	}
 	if (stepStarted.is(record)) {
-		const { prepared, started } = record.data;
+		const { prepared, started, doubt } = record.data;
 		// One that was begun before, and nobody knows whether it happened.
-		return stepLine(record.data, started === undefined ? "started" : "again", { subject: subjectIn(prepared) });
+		return stepLine(record.data, started === undefined ? "started" : "again", { subject: subjectIn(prepared), doubt });
 	}
 	if (stepCompleted.is(record)) {
-		const { usage, adopts } = record.data;
+		const { usage, adopts, doubt } = record.data;
 		const cost = usage && { ...usage, paid: adopts === undefined };
-		return stepLine(record.data, "ended", { ...cost });
+		return stepLine(record.data, doubt === "skip" ? "skipped" : "ended", { ...cost, doubt });
 	}
 	if (!stepFailed.is(record)) return undefined;
 	const { reason, retryable, told, forgotten } = record.data;

@@ -130,11 +130,11 @@ export interface FeatureHost {
 	readonly gate?: ((session: Session, call: GatedCall) => Promise<Verdict>) | undefined;
 }
 
-/** The place from which a model is asked. Tools that start work are for turns only, not for steps. */
+/** The place from which a model is asked: a turn, a step of a plan, or a phase of a skill. Tools that start work are for turns only. */
 export interface Frame {
 	readonly session: Session;
 	readonly piece: Piece;
-	readonly for: "turn" | "step";
+	readonly for: "turn" | "step" | "phase";
 	/** The id of the model that is asked, where the work that it begins is to go on with that one. */
 	readonly model?: string;
 }

@@ -17,6 +17,7 @@ import {
 	type BlobStore,
 	type Clock,
 	type Ids,
+	isReynError,
 	openWal,
 	randomIds,
 	type Scope,
@@ -48,7 +49,7 @@ import { keptScopes, mainSession, Sessions } from "./sessions.ts";
 import { isSame } from "./settle.ts";
 import { IMAGES, RESULTS, type Store } from "./store.ts";
 import { Trail } from "./trail.ts";
-import { kindsOf } from "./work.ts";
+import { isCovered, kindsOf } from "./work.ts";
 
 export interface KernelOptions {
 	readonly store: Store;
@@ -190,6 +191,8 @@ export class OpenKernel implements Kernel {
 	#isGoing = false;
 	/** Actions that a close waits for: each resolves when it is over. */
 	readonly #ending = new Set<Promise<void>>();
+	/** What moves that are over had stopped, and nobody has set going again. */
+	#stopped: Piece[] = [];
 	/** Resolves when no `gc` is under way. */
 	#collecting: Promise<unknown> = Promise.resolve();
 
@@ -228,7 +231,12 @@ export class OpenKernel implements Kernel {
 	}
 
 	async #hold(coverage: Coverage): Promise<() => void> {
-		const over = this.sessions.hold(coverage);
+		const end = this.sessions.hold(coverage);
+		const stopped = this.#underWay(coverage);
+		const over = (): void => {
+			end();
+			this.#stopped.push(...stopped);
+		};
 		try {
 			for (const host of this.#hosts.values()) await host.quiet?.(coverage);
 			return over;
@@ -236,6 +244,16 @@ export class OpenKernel implements Kernel {
 			over();
 			throw error;
 		}
+	}
+
+	/** The pieces under way that write what is covered. */
+	#underWay(coverage: Coverage): readonly Piece[] {
+		const pieces = [...this.sessions].flatMap((session) =>
+			[...this.#hosts.keys()].flatMap((feature) =>
+				(feature.pieces?.(session.view) ?? []).filter(({ work }) => session.isRunning(work)),
+			),
+		);
+		return pieces.filter(({ work }) => isCovered(work, coverage));
 	}
 
 	/** Brings a reader up to what is durable by now. */
@@ -429,12 +447,16 @@ export class OpenKernel implements Kernel {
 		this.assertOpen();
 		return this.toItsEnd(async () => {
 			const moved = move().catch((error: unknown) => {
+				// What did not stop may go on at any time: a person says when the rest does.
+				if (isReynError(error, "TIMETRAVEL_NOT_QUIET")) this.#stopped = [];
 				throw asNotQuiet(error);
 			});
 			this.sessions.begin(moved);
 			try {
 				return await moved;
 			} finally {
+				// Whether it was made, and covered them, or not: those that are still to run. Of what is under way again nothing comes.
+				for (const piece of this.#stopped.splice(0)) this.goOn(piece);
 				// The events of the work that the move stopped come before the move resolves.
 				await this.#toldOfAll();
 			}

@@ -48,6 +48,8 @@ export const backgroundMessages = service<BackgroundMessages>("backgroundMessage
 export interface Asking {
 	/** Names what it is about: who asks again with the same key, after a crash, gets the same question. */
 	readonly key: string;
+	/** The lane of the call that asks: once it is closed, nobody wants to know any more. Absent: the key begins with it, or the work alone counts. */
+	readonly lane?: string;
 	/** What exactly is asked about, as a hash: an answer holds for these terms alone. */
 	readonly terms?: string;
 	/** Is it asked about a call in doubt, which may have been allowed before? That is another question. */
@@ -63,6 +65,9 @@ export interface Asking {
 	/** Is it asked where nobody is here, too, and the work stops until it is answered? Default: such work is told that nobody is here. */
 	readonly waits?: boolean;
 }
+
+/** The key of what a call asks by itself once it has been started. */
+export const startKey = (started: number): string => `started ${started}`;
 
 /** `nobody`: nobody is here to be asked. `later`: it is asked, and the work is to stop until it is answered. */
 export type Answer = AnswerInTime | { readonly kind: "nobody" };

@@ -53,14 +53,14 @@ export interface FileBetween {
 export class FileHistory {
 	readonly #kernel: Kernel;
 	readonly #files: WorkFiles | undefined;
-	readonly #harmless: readonly string[];
+	readonly #isHarmless: (tool: string) => boolean;
 	readonly #writes = new WritesByPath();
 
-	/** @param harmless tools that change no file */
-	constructor(kernel: Kernel, { files }: FileHistoryOptions, harmless: readonly string[]) {
+	/** @param isHarmless does a tool of this name change no file? */
+	constructor(kernel: Kernel, { files }: FileHistoryOptions, isHarmless: (tool: string) => boolean) {
 		this.#kernel = kernel;
 		this.#files = files;
-		this.#harmless = harmless;
+		this.#isHarmless = isHarmless;
 	}
 
 	/**
@@ -86,7 +86,7 @@ export class FileHistory {
 				.flatMap((file) => touched(file, since))
 				.sort((a, b) => (a.path < b.path ? -1 : 1)),
 			uncovered: [...byName]
-				.filter(([name]) => !this.#harmless.includes(name))
+				.filter(([name]) => !this.#isHarmless(name))
 				.map(([name, calls]) => ({ name, calls: calls.length }))
 				.sort((a, b) => (a.name < b.name ? -1 : 1)),
 		};

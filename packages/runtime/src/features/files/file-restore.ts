@@ -80,6 +80,10 @@ interface Row extends FileChanged {
 	readonly from?: string | null;
 	readonly to: string | null;
 	readonly image?: BeforeImage | undefined;
+	/** Where it lies, the uppermost directory that tools have made since: it goes too where nothing is left in it. */
+	readonly made?: string | undefined;
+	/** It stands where a directory is that goes with its files. */
+	readonly isInPlace?: true;
 }
 
 export class FileRestore {
@@ -208,6 +212,7 @@ export class FileRestore {
 				);
 			};
 			await putAll(rows.filter(({ change }) => change === "removed"));
+			for (const { path, isInPlace } of rows) if (isInPlace) await this.#files.directories?.clear(path, path);
 			// Where a file was in the way of another one, that can be seen now.
 			if (changes.length > 0 && kept.length > 0) ({ rows, kept } = await due());
 			await putAll(rows.filter(({ change }) => change !== "removed"));
@@ -229,9 +234,35 @@ export class FileRestore {
 		move: Seq | undefined,
 	): Promise<{ readonly rows: readonly Row[]; readonly kept: KeptFile[] }> {
 		const found = await inOrder(touched, READS, (file) => this.#rowOf(file, takes, move));
-		const rows = found.filter((each) => each !== undefined && "change" in each);
+		const made = madeBy(touched);
+		const rows = found
+			.filter((each) => each !== undefined && "change" in each)
+			.map((row) => (row.to === null ? { ...row, made: uppermost(made, row.path) } : row));
 		const kept = found.filter((each) => each !== undefined && "why" in each);
-		return { rows, kept };
+		const gone = new Set(rows.filter(({ to }) => to === null).map(({ path }) => path));
+		const free = await inOrder(kept, READS, (each) => this.#isFree(each, gone, made));
+		const byPath = new Map(touched.map((file) => [file.path, file]));
+		for (const [at, place] of free.entries()) {
+			const { path = "" } = kept[at] ?? {};
+			const { version: to, image } = byPath.get(path) ?? {};
+			// There was none, and once the directory is gone there is none.
+			if (!place || typeof to !== "string") continue;
+			rows.push({ path, change: "made", to, image, from: null, ...(place === "directory" && { isInPlace: true }) });
+		}
+		return { rows, kept: kept.filter((_, at) => !free[at]).map(({ isUnread: _, ...each }) => each) };
+	}
+
+	/** Is what stands in the way of a file a file that goes, or a directory that tools have made of which nothing stays? */
+	async #isFree(
+		{ path, isTheirs, isUnread }: Unread,
+		gone: ReadonlySet<string>,
+		made: ReadonlySet<string>,
+	): Promise<"directory" | "file" | undefined> {
+		if (isTheirs || !isUnread) return undefined;
+		if (around(path).some((each) => gone.has(each))) return "file";
+		if (uppermost(made, `${path}/`) === undefined) return undefined;
+		const inside = await this.#files?.directories?.inside(path);
+		return inside?.every((each) => gone.has(each)) ? "directory" : undefined;
 	}
 
 	/** Undefined: it holds that already. */
@@ -239,15 +270,21 @@ export class FileRestore {
 		file: TouchedFile,
 		takes: (theirs: Theirs) => boolean,
 		move: Seq | undefined,
-	): Promise<Row | KeptFile | undefined> {
+	): Promise<Row | Unread | undefined> {
 		const { path, version: to, image } = file;
 		const cut = move === undefined ? undefined : file.writes.find((write) => isCut(write, move));
 		const { before, now, others } = await this.#history.compare(file);
 		const unknown = [before, now].find((each) => each.kind === "unknown");
 		const from = versionIn(now);
-		const row = { path, change: changeOf(from, to), to, image };
+		const row = {
+			path,
+			change: changeOf(from, to),
+			to,
+			image: image && { ...image, mode: modeFor(file, image.mode, now) },
+		};
 		if (cut) return { ...row, lane: cut.lane };
-		if (unknown || from === undefined) return { path, why: whyUnknown(unknown) };
+		if (unknown || from === undefined)
+			return { path, why: whyUnknown(unknown), ...(before.kind !== "unknown" && { isUnread: true }) };
 		if (from === to) {
 			// Who has changed the permissions alone is somebody else, unless the file was made anew, or those were put back.
 			const isOurs = file.writes.some(
@@ -261,8 +298,12 @@ export class FileRestore {
 		return { path, why: "somebody else has changed it since", isTheirs: true };
 	}
 
-	#write({ path, from, to, image }: Row): Step<string> {
+	#write({ path, from, to, image, made }: Row): Step<string> {
 		const files = this.#door();
+		const done = async (): Promise<string> => {
+			if (made !== undefined) await files.directories?.clear(around(path).at(-1) ?? path, made);
+			return "as it was";
+		};
 		const held = async (): Promise<string | null | undefined> => versionIn(await files.read(path));
 		return {
 			...{ kind: "step", name: "restore", args: { path, to }, purity: "side_effect", inDoubt: "retry" },
@@ -272,24 +313,25 @@ export class FileRestore {
 				if (before === undefined || before !== from) throw changed(path);
 				if (now.kind === "file" && !keep) throw refused(`${path} is not changed: what it holds is not kept here`);
 				const kept = now.kind === "file" && keep && { image: { ...(await keep(now.bytes)), mode: now.mode } };
-				return { path, before, after: to, ...(kept || {}) };
+				const makes = to === null || before !== null ? undefined : await files.directories?.missing(path);
+				return { path, before, after: to, ...(kept || {}), ...(makes !== undefined && { makes }) };
 			},
 			call: async ({ prepared, idempotencyKey: token = "" }) => {
 				const { before, after } = fileChangeSchema.parse(prepared);
 				const now = await held();
-				if (now === after && before !== after) return "as it was";
+				if (now === after && before !== after) return done();
 				if (now !== before) throw changed(path);
 				const bytes = image && (await readImage(image, this.#kernel.blobs(IMAGES)));
 				if (to !== null && !(image && bytes)) throw refused(`${path} is not changed: what it held is missing`);
 				await files.put(path, image && bytes ? { bytes, mode: image.mode } : null, { token, isNew: before === null });
-				return "as it was";
+				return done();
 			},
 			reconcile: async (token, prepared) => {
 				await files.forget(path, token);
 				const { before, after } = fileChangeSchema.parse(prepared);
 				const now = await held();
 				// The permissions alone: once more is the same.
-				if (now === after && before !== after) return { kind: "done", result: "as it was" };
+				if (now === after && before !== after) return { kind: "done", result: await done() };
 				return { kind: now === before ? "not_done" : "unknown" };
 			},
 		};
@@ -299,6 +341,12 @@ export class FileRestore {
 		if (this.#files) return this.#files;
 		throw refused("no files were given to this runtime (`files`), so none can be restored");
 	}
+}
+
+/** The permissions of a file that goes back: those that it has, if tools have left them alone; what a person has closed stays so. */
+function modeFor({ writes }: TouchedFile, then: number, now: FileContent): number {
+	const isOurs = writes.some((write) => write.outcome === "done" && (write.after === null || isRestore(write)));
+	return now.kind === "file" && !isOurs ? now.mode : then;
 }
 
 function changeOf(from: string | null | undefined, to: string | null): FileChanged["change"] {
@@ -324,6 +372,23 @@ const isAmong =
 
 const whyUnknown = (content: FileContent | undefined): string =>
 	content?.kind === "unknown" ? content.why : "what it holds is not known";
+
+/** One that stays; is that because it cannot be read what is there now, while it is known what it held? */
+type Unread = KeptFile & { readonly isUnread?: true };
+
+/** The directories that these writes may have made, each the uppermost one. */
+const madeBy = (touched: readonly TouchedFile[]): ReadonlySet<string> =>
+	new Set(touched.flatMap(({ writes }) => writes.flatMap(({ makes }) => makes ?? [])));
+
+/** The uppermost of some directories that a path lies in. */
+const uppermost = (directories: ReadonlySet<string>, path: string): string | undefined =>
+	around(path).find((each) => directories.has(each));
+
+/** The directories on the way to a path, the uppermost first. */
+function around(path: string): readonly string[] {
+	const names = path.split("/");
+	return names.slice(1).map((_, at) => names.slice(0, at + 1).join("/"));
+}
 
 /** Is it a write of the restore of this move that was begun, and has no end? */
 const isCut = ({ lane, outcome }: FileWrite, move: Seq): boolean =>

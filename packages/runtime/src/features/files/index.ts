@@ -13,8 +13,8 @@ export interface FileHost extends FeatureHost {
 	readonly restore: FileRestore;
 }
 
-/** @param harmless tools that change no file */
-export function filesFeature(options: FileHistoryOptions, harmless: readonly string[]): Feature<FileHost> {
+/** @param isHarmless does a tool of this name change no file? */
+export function filesFeature(options: FileHistoryOptions, isHarmless: (tool: string) => boolean): Feature<FileHost> {
 	return {
 		name: "files",
 		projections: [fileWrites],
@@ -28,7 +28,7 @@ export function filesFeature(options: FileHistoryOptions, harmless: readonly str
 			},
 		],
 		start(kernel) {
-			const history = new FileHistory(kernel, options, harmless);
+			const history = new FileHistory(kernel, options, isHarmless);
 			const restore = new FileRestore(kernel, history, options.files);
 			return {
 				...{ history, restore },

@@ -3,8 +3,8 @@ import { defineTool, JournalError, type Tool } from "@reyn/journal";
 import { startOf } from "@reyn/journal/internal";
 import { z } from "zod";
 import type { Frame } from "../../kernel/feature.ts";
-import type { Asker } from "../../kernel/services.ts";
-import { questions, startKey } from "./questions.ts";
+import { type Asker, startKey } from "../../kernel/services.ts";
+import { questions } from "./questions.ts";
 
 /** The name of the tool. */
 export const ASK_USER = "ask_user";

@@ -45,9 +45,9 @@ export class QuestionHost implements FeatureHost, Asker {
 		this.#options = options;
 	}
 
-	/** Offers `ask_user` to turns; steps of plans do not get it. */
+	/** Offers `ask_user` to turns, and to phases that name it; steps of plans do not get it. */
 	tools(frame: Frame): readonly Tool[] {
-		return this.#options.askUser && frame.for === "turn" ? [askUser(frame, this)] : [];
+		return this.#options.askUser && frame.for !== "step" ? [askUser(frame, this)] : [];
 	}
 
 	/** What people are asked, oldest first. What asks and is over wants to know no more. */
@@ -162,7 +162,10 @@ function knownTo(view: View, asking: Asking): Asked | undefined {
 
 const answerOf = ({ text, by }: NonNullable<Asked["answer"]>): Answer => ({ kind: "answered", text, by });
 
-const openOf = ({ scope }: Session, { key: _key, terms: _terms, answer: _none, ...asked }: Asked): OpenQuestion => ({
+const openOf = (
+	{ scope }: Session,
+	{ key: _key, lane: _lane, terms: _terms, answer: _none, ...asked }: Asked,
+): OpenQuestion => ({
 	...asked,
 	scope,
 });

@@ -4,6 +4,7 @@ import { callKey } from "@reyn/journal/internal";
 import { defineProjection, type View } from "@reyn/snapshot";
 import { z } from "zod";
 import type { Piece } from "../../kernel/feature.ts";
+import { startKey } from "../../kernel/services.ts";
 import { askedSchema, questionAnswered, questionAsked } from "./records.ts";
 
 const seq = z.int().positive();
@@ -39,7 +40,11 @@ export const questions = defineProjection<readonly Asked[]>({
 			return without(state, ({ key }) => over.some((each) => key === each || key === againKey(each)));
 		}),
 		on(laneClosed, (state, { lane }) =>
-			without(state, ({ key, from: { kind, id } }) => lane === `${kind}/${id}` || isBelow(key, lane)),
+			without(
+				state,
+				({ key, lane: asks, from: { kind, id } }) =>
+					lane === `${kind}/${id}` || isBelow(key, lane) || (asks !== undefined && `${asks}/`.startsWith(`${lane}/`)),
+			),
 		),
 	],
 	// Questions are younger than the steps whose ends are folded too.
@@ -54,9 +59,6 @@ export const unanswered = (
 
 const isUnfinished = (status: Piece["status"] | undefined): boolean =>
 	status === "running" || status === "waiting" || status === "paused";
-
-/** The key of what a call asks by itself once it has been started. */
-export const startKey = (started: number): string => `started ${started}`;
 
 /** The key of whether a call is made a second time. */
 export const againKey = (call: string): string => `again ${call}`;

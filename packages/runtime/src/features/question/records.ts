@@ -5,6 +5,8 @@ import { z } from "zod";
 export const askedSchema = z.object({
 	/** Names what it is about, so that work that is cut and comes here again asks no second one. */
 	key: z.string(),
+	/** The lane of the call that asks. Absent: the key begins with it, or the work alone counts. */
+	lane: z.string().exactOptional(),
 	/** What exactly is asked about, as a hash: in other terms it is another question. */
 	terms: z.string().exactOptional(),
 	/** The piece of work that asks: `plan`, `p3`. */

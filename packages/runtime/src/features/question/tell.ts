@@ -7,7 +7,7 @@ import { questionAnswered, questionAsked } from "./records.ts";
 export function tellQuestion(record: WalRecord): readonly QuestionEvent[] {
 	const scope = sessionOf(record.scope);
 	if (questionAsked.is(record)) {
-		const { key: _key, terms: _terms, ...asked } = record.data;
+		const { key: _key, lane: _lane, terms: _terms, ...asked } = record.data;
 		return [{ type: "question", seq: record.seq, scope, ...asked }];
 	}
 	return questionAnswered.is(record) ? [{ type: "answered", scope, ...record.data }] : [];

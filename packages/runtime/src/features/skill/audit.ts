@@ -4,6 +4,7 @@ import {
 	phaseEntered,
 	skillRunCompleted,
 	skillRunDiscarded,
+	skillRunFailed,
 	skillRunPaused,
 	skillRunResumed,
 	skillRunStarted,
@@ -21,7 +22,14 @@ export function auditSkill(record: WalRecord): Audited | undefined {
 		const { run, phase, visit, next } = record.data;
 		return { kind: "skill", what: "phase ended", run, phase, visit, next };
 	}
-	if (skillRunPaused.is(record)) return { kind: "skill", what: "paused", ...record.data };
+	if (skillRunFailed.is(record)) {
+		const { run, phase, visit, reason } = record.data;
+		return { kind: "skill", what: "failed", run, phase, visit, why: brief(reason) };
+	}
+	if (skillRunPaused.is(record)) {
+		const { run, reason } = record.data;
+		return { kind: "skill", what: "paused", run, ...(reason !== undefined && { why: brief(reason) }) };
+	}
 	if (skillRunResumed.is(record)) return { kind: "skill", what: "resumed", ...record.data };
 	if (skillRunCompleted.is(record)) return { kind: "skill", what: "ended", ...record.data };
 	if (!skillRunDiscarded.is(record)) return undefined;

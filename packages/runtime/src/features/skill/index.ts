@@ -1,7 +1,6 @@
 /** Skills: work in phases that goes on where a killed process stopped. */
 import {
 	type ChildPurity,
-	type Skill,
 	type SkillResume,
 	skillRecords,
 	skillResumeSchema,
@@ -12,21 +11,22 @@ import {
 	skillRuns,
 } from "@reyn/skill-resume";
 import type { Feature } from "../../kernel/feature.ts";
-import { backgroundMessages, skillStarter } from "../../kernel/services.ts";
+import { asker, backgroundMessages, skillStarter } from "../../kernel/services.ts";
 import { auditSkill } from "./audit.ts";
+import { KnownSkills } from "./known-skills.ts";
 import { skillRunsIn } from "./pieces.ts";
 import { SkillHost } from "./skill-host.ts";
 import { tellSkill } from "./tell.ts";
 
 export interface SkillFeatureOptions {
-	readonly skills?: readonly Skill[] | undefined;
+	readonly skills?: KnownSkills | undefined;
 	readonly resume?: SkillResume | undefined;
 	/** What becomes of a child that a process left open, by the purity of its skill: see `decideChild` of `@reyn/skill-resume`. */
 	readonly childPurity?: ChildPurity | undefined;
 }
 
 export const skillFeature = ({
-	skills = [],
+	skills = new KnownSkills([]),
 	resume,
 	childPurity = {},
 }: SkillFeatureOptions = {}): Feature<SkillHost> => ({
@@ -40,7 +40,7 @@ export const skillFeature = ({
 				? { takenBackBy: { scope: record.scope } }
 				: undefined,
 	},
-	needs: [backgroundMessages],
+	needs: [asker, backgroundMessages],
 	provides: [skillStarter],
 	pieces: skillRunsIn,
 	settle: ({ id }, before) =>

@@ -30,12 +30,11 @@ export const skillRunsIn = (view: View): readonly Piece[] =>
 			...unsaidOf(run),
 		}));
 
-/** The step of a plan that a child runs in. */
+/** The work that a child runs in: a step of a plan and its attempt, from 0; or a phase of a skill run and its visit, from 1. */
 export interface ParentStep {
 	readonly kind: string;
 	readonly id: string;
 	readonly step: string;
-	/** From 0. */
 	readonly attempt: number;
 }
 
@@ -69,10 +68,6 @@ export const childScope = (session: { readonly scope: Scope }, lane: string): Sc
 	...session.scope,
 	run: parentStep(lane).id,
 });
-
-/** The output of a run as a text. */
-export const runText = (output: unknown): string =>
-	typeof output === "string" ? output : (JSON.stringify(output) ?? "");
 
 function statusOf({ status, ended }: SkillRun): Piece["status"] {
 	if (status === "running" || status === "paused") return status;

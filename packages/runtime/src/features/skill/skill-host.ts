@@ -1,5 +1,5 @@
 /** Hosts skill runs: starts, resumes and discards them. */
-import { spillText, type Tool } from "@reyn/journal";
+import { type StepEvent, spillText, type Tool } from "@reyn/journal";
 import {
 	type ChildPurity,
 	endsRun,
@@ -7,8 +7,8 @@ import {
 	policyFor,
 	runLane,
 	runSkill,
-	type Skill,
-	SkillError,
+	runText,
+	type SkillQuestion,
 	type SkillResume,
 	type SkillRun,
 	skillRunDiscarded,
@@ -22,21 +22,25 @@ import { atOnce, type End, type Keep, sayEnd, shownWhenOver, stopReason, type We
 import type { FeatureHost, Frame, Kernel, Piece } from "../../kernel/feature.ts";
 import type { ModelCost } from "../../kernel/meter.ts";
 import {
+	asker,
 	type BackgroundMessages,
 	backgroundMessages,
 	type From,
 	type Served,
 	serve,
 	skillStarter,
+	startKey,
 } from "../../kernel/services.ts";
 import type { Session } from "../../kernel/session.ts";
 import { Children } from "./children.ts";
-import type { SkillEvent } from "./events.ts";
-import { runText, SKILL, skillWork } from "./pieces.ts";
+import type { SkillEnd } from "./events.ts";
+import type { KnownSkills } from "./known-skills.ts";
+import { parentStep, SKILL, skillWork } from "./pieces.ts";
+import { Resumed } from "./resumed.ts";
 import { starterOf } from "./starter.ts";
 
 export interface SkillOptions {
-	readonly skills: readonly Skill[];
+	readonly skills: KnownSkills;
 	readonly resume: SkillResume;
 	readonly childPurity: ChildPurity;
 }
@@ -58,7 +62,16 @@ export class SkillHost implements FeatureHost {
 				starterOf((...started) => this.start(...started)),
 			),
 		];
-		this.#children = new Children(kernel, { ...options, run: (...child) => this.#runChild(...child) });
+		this.#children = new Children(kernel, {
+			...options,
+			run: (...child) => this.#runChild(...child),
+			launch: (session, run) => this.#launch(session, run),
+		});
+	}
+
+	/** The skills that there are now, and what does not load. */
+	get skills(): KnownSkills {
+		return this.#options.skills;
 	}
 
 	costBelow(session: Session, lane: string): ModelCost {
@@ -77,7 +90,7 @@ export class SkillHost implements FeatureHost {
 	 * Starts a skill in the background.
 	 *
 	 * @returns the id of the run
-	 * @throws SkillError `SKILL_UNKNOWN` naming the skills that there are, `SKILL_INVALID_INPUT`
+	 * @throws SkillError `SKILL_UNKNOWN` naming the skills that there are, why it does not load, `SKILL_INVALID_INPUT`
 	 */
 	async start(
 		session: Session,
@@ -85,7 +98,8 @@ export class SkillHost implements FeatureHost {
 		input: unknown,
 		run: string = `s${this.#kernel.ids.hex(3)}`,
 	): Promise<string> {
-		const skill = this.#find(name);
+		await this.skills.look();
+		const skill = this.skills.named(name);
 		const { model } = this.#kernel.agent(session.scope);
 		await startRun(run, skill, input, runScope(session, run), session.log, model.id);
 		this.#launch(session, run);
@@ -112,6 +126,7 @@ export class SkillHost implements FeatureHost {
 
 	/** Sets a paused run going again. */
 	async resume(session: Session, run: string): Promise<void> {
+		await this.skills.look();
 		await session.log.append(skillRunResumed({ run }), runScope(session, run)).durable;
 		this.#launch(session, run);
 	}
@@ -140,44 +155,70 @@ export class SkillHost implements FeatureHost {
 	}
 
 	async #run(session: Session, id: string, signal: AbortSignal, keep: Keep): Promise<Went> {
-		const { skill, current, ports } = this.#ready(session, id, signal, keep);
-		await runSkill(id, skill, runScope(session, id), {
-			...ports,
-			deliver: async (output) => {
-				const text = runText(output);
-				const spill = () => spillText(text, ports.results);
-				const spilled = await this.#kernel.space.keep(`skill run ${id}`, "result", spill, signal);
-				const said = await keep(() => this.#messages.record(session, fromOf(id), current().since, text, spilled));
-				await said?.durable;
-			},
-		});
-		return { outcome: "completed" };
+		const { skill, current, ports, tellResumed } = this.#ready(session, id, signal, keep);
+		const deliver = async (output: unknown): Promise<void> => {
+			const text = runText(output);
+			const spill = () => spillText(text, ports.results);
+			const spilled = await this.#kernel.space.keep(`skill run ${id}`, "result", spill, signal);
+			const said = await keep(() => this.#messages.record(session, fromOf(id), current().since, text, spilled));
+			await said?.durable;
+		};
+		try {
+			await runSkill(id, skill, runScope(session, id), { ...ports, deliver });
+			return { outcome: "completed" };
+		} finally {
+			tellResumed();
+		}
 	}
 
 	/** Runs a child to its end: its call gives the output to the model that has asked for it, and nothing is said. */
 	async #runChild(session: Session, id: string, scope: Scope, signal: AbortSignal) {
 		const keep: Keep = (write) => this.#kernel.space.keep(`skill run ${id}`, "end", write, signal);
-		const { skill, ports } = this.#ready(session, id, signal, keep);
-		return runSkill(id, skill, scope, { ...ports, deliver: async () => {} });
+		const { skill, ports, tellResumed } = this.#ready(session, id, signal, keep);
+		try {
+			return await runSkill(id, skill, scope, { ...ports, deliver: async () => {} });
+		} finally {
+			tellResumed();
+		}
 	}
 
 	/** What it takes to go on with a run from where it stands. */
 	#ready(session: Session, id: string, signal: AbortSignal, keep: Keep) {
 		const current = (): SkillRun => runOf(session, id) as SkillRun;
-		const skill = this.#find(current().skill);
-		const agent = this.#kernel.agentFor(session.scope, fromOf(id), current().model);
+		const skill = this.skills.named(current().skill);
+		const { model: begunWith, parent } = current();
+		const agent = this.#kernel.agentFor(session.scope, fromOf(id), begunWith);
+		const { kind, id: work } = parent === undefined ? fromOf(id) : parentStep(parent);
+		const piece = this.#kernel.find({ kind, id: work });
 		const whenInDoubt = policyFor(skill.name, this.#options.resume);
+		const using = this.#kernel.using(session, signal);
+		const resumed = Resumed.of(session.scope, id, current(), skill);
+		const tellResumed = (): void => {
+			const event = resumed?.told();
+			if (event) this.#kernel.emit(event);
+		};
 		const ports = {
-			...this.#kernel.using(session, signal),
+			...using,
+			observe: (event: StepEvent): void => {
+				resumed?.observe(event);
+				using.observe?.(event);
+			},
 			model: agent.model,
-			tools: agent.tools,
+			tools: piece ? this.#kernel.tools({ session, piece, for: "phase", model: agent.model.id }) : agent.tools,
+			children: this.#children.of(session, agent.model.id),
+			ask: async ({ seq, lane, question, choices, signal: open }: SkillQuestion) => {
+				const asking = { key: startKey(seq), lane, from: { kind, id: work }, question, ...(choices && { choices }) };
+				const answer = await this.#kernel.get(asker).ask(session, { ...asking, waits: true }, open);
+				return answer.kind === "answered" ? answer.text : undefined;
+			},
 			run: current,
 			whenInDoubt: () => whenInDoubt,
 			onBoundary: async (kind: "phase", title: string, at: Scope) => {
+				tellResumed();
 				await keep(() => session.checkpoint(kind, title, at));
 			},
 		};
-		return { skill, current, ports };
+		return { skill, current, ports, tellResumed };
 	}
 
 	/** Records that a run is given up, and the notice to deliver; no notice if its output was delivered already. */
@@ -192,18 +233,8 @@ export class SkillHost implements FeatureHost {
 	/** Tells that a run has stopped. The end of a run is told from its record instead. */
 	#emitStop({ scope }: Session, run: string, { outcome, reason }: Went): void {
 		if (outcome !== "stopped") return;
-		const stopped: SkillEvent = { type: "skill_end", scope, run, outcome, ...(reason === undefined ? {} : { reason }) };
+		const stopped: SkillEnd = { type: "skill_end", scope, run, outcome, ...(reason === undefined ? {} : { reason }) };
 		this.#kernel.emit(stopped);
-	}
-
-	#find(name: string): Skill {
-		const skill = this.#options.skills.find((each) => each.name === name);
-		if (skill) return skill;
-		throw new SkillError(
-			"SKILL_UNKNOWN",
-			`no skill "${name}"; there are ${this.#options.skills.map((each) => each.name).join(", ")}`,
-			{ skill: name },
-		);
 	}
 }
 

@@ -1,9 +1,9 @@
 /** Starts skill runs for others, by an id of theirs. */
-import { type SkillRun, skillRuns } from "@reyn/skill-resume";
+import { runText, type SkillRun, skillRuns } from "@reyn/skill-resume";
 import { entryAt } from "@reyn/snapshot";
 import type { Starter } from "../../kernel/services.ts";
 import type { Session } from "../../kernel/session.ts";
-import { runText, skillWork } from "./pieces.ts";
+import { skillWork } from "./pieces.ts";
 
 export type SkillStarter = Starter<{ readonly skill: string; readonly input?: unknown }>;
 

@@ -1,20 +1,39 @@
 /** Derives events from the records of skill runs. */
-import { skillRunCompleted, skillRunDiscarded, skillRuns } from "@reyn/skill-resume";
+import {
+	childrenBelow,
+	isLive,
+	runLane,
+	type SkillRun,
+	skillRunCompleted,
+	skillRunDiscarded,
+	skillRuns,
+} from "@reyn/skill-resume";
 import { entryAt } from "@reyn/snapshot";
 import type { WalRecord } from "@reyn/wal";
 import type { TellContext } from "../../kernel/pump.ts";
 import { sessionOf } from "../../kernel/sessions.ts";
-import type { SkillEvent } from "./events.ts";
+import type { SkillEnd } from "./events.ts";
 import { parentStep } from "./pieces.ts";
 
-export async function tellSkill(record: WalRecord, context: TellContext): Promise<readonly SkillEvent[]> {
-	const scope = sessionOf(record.scope);
+export async function tellSkill(record: WalRecord, context: TellContext): Promise<readonly SkillEnd[]> {
 	const isDiscarded = skillRunDiscarded.is(record);
 	if (!isDiscarded && !skillRunCompleted.is(record)) return [];
 	const { run } = record.data;
-	const { parent } = entryAt((await context.before()).get(skillRuns), run) ?? {};
-	const end = { type: "skill_end", scope, run, ...(parent !== undefined && { parent: parentStep(parent) }) } as const;
-	return [
-		isDiscarded ? { ...end, outcome: "discarded", reason: record.data.reason } : { ...end, outcome: "completed" },
-	];
+	const runs = (await context.before()).get(skillRuns);
+	const known = entryAt(runs, run);
+	const endOf = (id: string, { parent }: Partial<SkillRun> = {}) =>
+		({
+			type: "skill_end",
+			scope: sessionOf(record.scope),
+			run: id,
+			...(parent !== undefined && { parent: parentStep(parent) }),
+		}) as const;
+	if (!isDiscarded) return [{ ...endOf(run, known), outcome: "completed" }];
+	// Its children end with it.
+	const below = childrenBelow(runs, runLane(run, known?.parent)).filter(([, child]) => isLive(child));
+	return [...below, [run, known] as const].map(([id, each]) => ({
+		...endOf(id, each),
+		outcome: "discarded" as const,
+		reason: record.data.reason,
+	}));
 }

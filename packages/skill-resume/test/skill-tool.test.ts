@@ -1,8 +1,7 @@
 /** What a skill is as a tool. */
-import { defineSkill, done, type Skill } from "@reyn/skill-resume";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { skillTool } from "../src/features/skill/skill-tool.ts";
+import { defineSkill, done, type Skill, skillTool } from "../src/index.ts";
 
 const skill = (more: object = {}): Skill =>
 	defineSkill({
@@ -11,7 +10,8 @@ const skill = (more: object = {}): Skill =>
 		...more,
 	}) as Skill;
 
-const tool = (more?: object) => skillTool(skill(more), { run: async () => "one", answer: () => undefined });
+const tool = (more?: object) =>
+	skillTool(skill(more), { run: async () => "one", answer: () => undefined });
 
 test("one whose name no tool can have is not offered", () => {
 	expect(tool()?.name).toBe("skill_count");

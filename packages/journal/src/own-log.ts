@@ -1,8 +1,8 @@
-/** A log of plans alone, in a directory or an engine: its one session, folded as it is written, and snapshots of that. */
-import { journal, journalRecords } from "@reyn/journal";
-import { capture, restore, SnapshotStore, straightPath } from "@reyn/snapshot";
+/** A log of one kind of work alone, in a directory or an engine: its one session, folded as it is written, and snapshots of that. */
+import { type AnyProjection, capture, restore, SnapshotStore, straightPath, type View } from "@reyn/snapshot";
 import { newestSnapshot } from "@reyn/snapshot/internal";
 import {
+	type AnyRecordKind,
 	type Appended,
 	type Appender,
 	type BlobStore,
@@ -16,19 +16,9 @@ import {
 	type WalError,
 } from "@reyn/wal";
 import { blobsBelow } from "@reyn/wal/internal";
-import { planRuns } from "./plan-runs.ts";
-import { planRecords } from "./records.ts";
-import type { PlanSession } from "./run-plan-in.ts";
-
-/** A log, and the session in it whose plans these are. */
-export interface PlanLog {
-	readonly wal: { readonly id: string };
-	readonly session: PlanSession & WorkingSession;
-	/** For the decompositions of plans. */
-	readonly blobs: BlobStore;
-	/** For results of more than 1 KiB. Absent: they lie in the log. */
-	readonly results?: BlobStore | undefined;
-}
+import { journal } from "./journal.ts";
+import { journalRecords } from "./records.ts";
+import type { Steppable } from "./step-ports.ts";
 
 /** The part of `Session` of @reyn/timetravel by which a move stops work. */
 export interface WorkingSession {
@@ -49,18 +39,37 @@ export interface OwnLogOptions {
 	readonly timers?: Timers;
 }
 
+/** As `openSession` of @reyn/timetravel gives it, over a log that is one line of history. */
+export interface OwnSession extends Steppable, WorkingSession {
+	readonly scope: Scope;
+	/** Stores the state of the session, where that is due. */
+	checkpoint(kind: string, title: string, scope: Scope): Promise<void>;
+}
+
+export interface OwnLog {
+	readonly wal: { readonly id: string };
+	readonly session: OwnSession;
+	/** For results of more than 1 KiB, and for what else lies beside the log. */
+	readonly results: BlobStore;
+	close(): Promise<void>;
+}
+
 const SESSION: Scope = { agent: "default", session: "main" };
 
-/** @throws as `openWal` and `restore` do */
+/**
+ * @param work its records and its projection, besides those of the journal
+ * @throws as `openWal` and `restore` do
+ */
 export async function openOwnLog(
 	at: string | LogEngine,
+	work: { readonly records: readonly AnyRecordKind[]; readonly projection: AnyProjection },
 	{ realm = "main", onWait, clock, ids, timers }: OwnLogOptions,
-): Promise<PlanLog & { close(): Promise<void> }> {
+): Promise<OwnLog> {
 	const engine = typeof at === "string" ? fileEngine(at, timers && { timers }) : at;
 	const results = engine.blobs(realm);
 	const snapshots = new SnapshotStore(blobsBelow(results, "snapshots"));
 	const wal = await openWal(engine, {
-		records: [...journalRecords, ...planRecords],
+		records: [...journalRecords, ...work.records],
 		realm,
 		proven: (logId) => newestSnapshot(snapshots, logId, [SESSION]),
 		...(onWait && { onWait }),
@@ -68,8 +77,8 @@ export async function openOwnLog(
 		...(ids && { ids }),
 		...(timers && { timers }),
 	});
-	const sources = { wal, snapshots, projections: [journal, planRuns] };
-	let view = await restore(sources, straightPath(wal.tip, SESSION)).catch(async (error) => {
+	const sources = { wal, snapshots, projections: [journal, work.projection] };
+	let view: View = await restore(sources, straightPath(wal.tip, SESSION)).catch(async (error) => {
 		await wal.close();
 		throw error;
 	});
@@ -82,7 +91,7 @@ export async function openOwnLog(
 		},
 	};
 	let isStoring = false;
-	const session: PlanLog["session"] = {
+	const session: OwnSession = {
 		scope: SESSION,
 		get view() {
 			return view;
@@ -106,7 +115,7 @@ export async function openOwnLog(
 			}
 		},
 	};
-	return { wal, session, blobs: blobsBelow(results, "plans"), results, close: () => wal.close() };
+	return { wal, session, results, close: () => wal.close() };
 }
 
 const FOREVER = new AbortController().signal;

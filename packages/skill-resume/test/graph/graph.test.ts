@@ -1,0 +1,188 @@
+/** Random skills of several phases, killed at records, edited and gone on with: the outcome is as without a fault, at a bounded price. */
+import { type BlobStore, memoryEngine } from "@reyn/wal";
+import { expect, test } from "vitest";
+import { type Random, SEED, seeded } from "../../../../tests/kit/seeded.ts";
+import { sample } from "../../../../tests/sample.ts";
+import { type CutEngine, cutEngine } from "../../../journal/test/order/cut-engine.ts";
+import { EMPTY, type Life, live, type Policy, said, World } from "./lives.ts";
+import { edited, type Form, type Op, randomForm, START, type Stand, trace } from "./program.ts";
+
+const recordsIn = ({
+	lines,
+}: CutEngine): readonly { readonly kind: string; readonly data: Record<string, unknown> }[] =>
+	lines.map((line) => JSON.parse(line.slice(line.indexOf("{"))));
+
+/** The phases that are completed in a log, each once. */
+function completedIn(engine: CutEngine, told: string): number {
+	const visits = recordsIn(engine).flatMap(({ kind, data }) =>
+		kind === "skill_phase_completed" ? [`${data.phase}/${data.visit}`] : [],
+	);
+	expect(new Set(visits).size, `${told}: a phase was completed twice`).toBe(visits.length);
+	return visits.length;
+}
+
+const stepsOf = (form: Form): ReadonlyMap<string, Extract<Op, { kind: "step" }>> => {
+	const all = new Map<string, Extract<Op, { kind: "step" }>>();
+	const add = (op: Op): void => {
+		if (op.kind === "step") all.set(op.name, op);
+		if (op.kind === "together") op.branches.flat().forEach(add);
+	};
+	for (const { ops } of Object.values(form.phases)) ops.forEach(add);
+	return all;
+};
+
+/** One program: what it is now, where it must have come to, and what it cost. */
+class History {
+	readonly world: World;
+	form: Form;
+	engine: CutEngine;
+	/** Without a fault. */
+	stands: readonly Stand[];
+	cuts = 0;
+	edits = 0;
+	readonly ends: Life[] = [];
+	readonly policy: Policy;
+	readonly told: string;
+
+	constructor(seed: number, form: Form, policy: Policy) {
+		this.told = `seed ${seed}, ${policy}`;
+		this.world = new World(seed);
+		this.form = form;
+		this.policy = policy;
+		this.engine = cutEngine(this.#beside());
+		this.stands = trace(form, START, said);
+	}
+
+	async live(): Promise<void> {
+		const before = this.world.told;
+		this.world.told = [];
+		this.ends.push(await live(this.engine, this.form, this.world, this.policy));
+		const now = new Map(this.world.told.map(({ id, value }) => [id, value]));
+		for (const { id, value } of before)
+			if (now.has(id) && this.edits === 0) expect(now.get(id), `${this.told}: ${id} was told otherwise`).toBe(value);
+		this.world.told = [...before.filter(({ id }) => !now.has(id)), ...this.world.told];
+	}
+
+	/** What lies beside the log; a snapshot of a later moment than a death was not stored. */
+	#beside(): BlobStore {
+		const store = memoryEngine().blobs("main");
+		return {
+			...store,
+			put: async (name, bytes) => {
+				this.#stored.set(name, this.engine.tip);
+				await store.put(name, bytes);
+			},
+			get: (name, limit) => store.get(name, limit),
+			list: (prefix) => store.list(prefix),
+			delete: (name) => store.delete(name),
+		};
+	}
+
+	/** By name, the tip of the log when it was stored. */
+	readonly #stored = new Map<string, number>();
+
+	async cut(after: number, random: Random, mayEdit: boolean): Promise<void> {
+		this.cuts++;
+		const blobs = this.engine.blobs("main");
+		for (const [name, tip] of this.#stored) if (tip > after) await blobs.delete(name);
+		this.engine = await this.engine.cut(after);
+		this.world.cut(this.engine.lines);
+		const completed = completedIn(this.engine, this.told);
+		if (!mayEdit || !random.chance(0.4)) return;
+		this.edits++;
+		this.form = edited(this.form, random);
+		const kept = this.stands.slice(0, completed + 1);
+		this.stands = [...kept, ...trace(this.form, kept.at(-1) as Stand, said).slice(1)];
+	}
+
+	assertOutcome(): void {
+		const last = this.stands.at(-1) as Stand;
+		const ends = this.ends.flatMap(({ told }) => told);
+		expect(new Set(ends.map(({ key }) => key)).size, `${this.told}: ends`).toBeLessThanOrEqual(1 + this.cuts);
+		const end = this.ends.at(-1)?.told[0] ?? ends.at(-1);
+		const records = recordsIn(this.engine);
+		const isDiscarded = records.some(({ kind }) => kind === "skill_run_discarded");
+		if (isDiscarded) {
+			expect([this.policy, end?.outcome, this.cuts > 0], this.told).toEqual(["discard_skill", "discarded", true]);
+		} else if (last.phase === "done") {
+			const skipped = this.world.told.filter(({ value }) => value === EMPTY).map(({ id }) => id);
+			if (skipped.length > 0) expect(this.policy, this.told).toBe("skip");
+			else
+				expect(end, `${this.told}: ${this.ends.at(-1)?.failed.join()}`).toMatchObject({
+					outcome: "completed",
+					output: last.before,
+				});
+			expect(completedIn(this.engine, this.told), this.told).toBe(this.stands.length - 1);
+		} else {
+			expect(this.ends.at(-1)?.failed.at(-1), this.told).toMatch(/its limit is 4/);
+			expect(ends, this.told).toEqual([]);
+		}
+		this.#assertPrice();
+	}
+
+	/** What was made more than once was in doubt, each time. */
+	#assertPrice(): void {
+		const steps = stepsOf(this.form);
+		for (const id of new Set(this.world.made.map((each) => each.id))) {
+			const step = steps.get(/\/(c\d+):/.exec(id)?.[1] ?? "");
+			if (step && (step.purity === "pure" || step.purity === "world")) continue;
+			const isBound = step && (step.asks || this.policy !== "retry");
+			const most = 1 + this.edits + (isBound ? 0 : this.cuts);
+			expect(this.world.count(id), `${this.told}: ${id} was made too often`).toBeLessThanOrEqual(most);
+		}
+	}
+}
+
+const policies: readonly Policy[] = ["retry", "skip", "discard_skill"];
+
+async function history(seed: number): Promise<number> {
+	const random = seeded(seed);
+	const policy = random.pick(policies);
+	const told = new History(seed, randomForm(random), policy);
+	const mayEdit = policy === "retry" && random.chance(0.4);
+	await told.live();
+	told.assertOutcome();
+	for (let lives = 1 + random.below(3); lives > 0; lives--) {
+		await told.cut(1 + random.below(told.engine.tip), random, mayEdit);
+		await told.live();
+		told.assertOutcome();
+	}
+	const { tip } = told.engine;
+	await told.live();
+	expect(told.ends.at(-1)?.told, `${told.told}: told again`).toEqual([]);
+	return tip;
+}
+
+test("random skills, killed at random records and edited between", async () => {
+	const runs = Number(process.env.REYN_RUNS ?? sample(40, 400));
+	for (let i = 0; i < runs; i++) await history(SEED * 1_000_003 + i);
+}, 3_600_000);
+
+test("killed after each record of a run, and after each record of the run that goes on", async () => {
+	for (let i = 0; i < sample(1, 4); i++) {
+		const seed = SEED * 7_001 + i;
+		const form = randomForm(seeded(seed));
+		for (const policy of sample(["retry"] as const, policies)) {
+			const whole = new History(seed, form, policy);
+			await whole.live();
+			for (let first = 1; first <= whole.engine.tip; first += sample(3, 1)) {
+				const lengths = new Set<number>();
+				for (let second = 0; ; second++) {
+					const each = new History(seed, form, policy);
+					await each.live();
+					await each.cut(first, seeded(seed + first), false);
+					await each.live();
+					each.assertOutcome();
+					lengths.add(each.engine.tip);
+					if (second === 0 || first + second > each.engine.tip) {
+						if (second === 0) continue;
+						break;
+					}
+					await each.cut(first + second, seeded(seed + first + second), false);
+					await each.live();
+					each.assertOutcome();
+				}
+			}
+		}
+	}
+}, 3_600_000);
