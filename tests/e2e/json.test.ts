@@ -62,6 +62,8 @@ const cases: Readonly<Record<string, Case>> = {
 	"plan resume": { fails: [NONE, 3] },
 	"skill run": { fails: [NONE, 3] },
 	"skill list": { does: [], fails: [NONE, 2] },
+	"skill show": { does: ["digest"], fails: [NONE, 3] },
+	"skill new": { fails: [["No name"], 2] },
 	"skill resume": { fails: [NONE, 3] },
 	"skill discard": { fails: [NONE, 3] },
 	"script run": { does: ["one.ts"], fails: [["gone.ts"], 3] },

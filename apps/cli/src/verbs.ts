@@ -21,7 +21,16 @@ import {
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { retentionOf, withFilesAlong } from "./config/options.ts";
 import { answered } from "./confirm.ts";
-import { assertReady, configured, examining, type Globals, openForWork, reading, stateOf } from "./context.ts";
+import {
+	askAboutSkills,
+	assertReady,
+	configured,
+	examining,
+	type Globals,
+	openForWork,
+	reading,
+	stateOf,
+} from "./context.ts";
 import { CliError, exitCodeOf } from "./exit-code.ts";
 import { exitCodes } from "./exit-codes.ts";
 import { placesOf, sayDone, unlessHeld } from "./held.ts";
@@ -41,7 +50,7 @@ const elsewhere: readonly string[] = ["ask"];
 /** Of commands that have commands of their own, what is said of all. */
 const groups: Readonly<Record<string, { readonly summary: string; readonly more?: string }>> = {
 	plan: { summary: "plans: look at them, pause, resume, change, give up" },
-	skill: { summary: "skills that are in flight" },
+	skill: { summary: "skills: which there are, and their runs" },
 	script: {
 		summary: "scripts of agents: run, kill, edit, go on",
 		more: "\nA script has no clock, dice, files or network but what ctx gives, so that each\nof its runs is the same. That keeps accidents out and is no sandbox: run scripts\nthat you trust, or others with --isolate, in a process that has no files,\nprograms or environment. What its calls do, tools do all the same.\n\nExample: reyn script run review.ts",
@@ -252,7 +261,9 @@ async function workOn(
 		return workOnScript(verb, typed, globals, format);
 	// `--trust` holds from then on, whether anything is in flight or not.
 	if (globals.trust) await assertReady(globals);
-	await reading(globals, async (runtime) => verb.check?.(runtime, given, reyn), verb.at);
+	// It may be another process that runs it, and looks for it.
+	if (verb.name.startsWith("skill ")) await askAboutSkills(globals);
+	if (verb.check) await reading(globals, async (runtime) => verb.check?.(runtime, given, reyn), verb.at);
 	if (verb.isAtOnce)
 		return unlessHeld(verb, raw, globals, format, async () => {
 			await using runtime = await openForWork(globals);
