@@ -45,11 +45,12 @@ async function newSkill(globals: Globals, name: string, isOwn: boolean): Promise
 	return path;
 }
 
-const template = (name: string): string => `/** What this skill does, for people who read it. */
-import { defineSkill, done, next } from "@reyn/skill-resume";
-import { z } from "zod";
+const IMPORTS = 'import { defineSkill, done, next } from "@reyn/skill-resume";\nimport { z } from "zod";';
 
-// What it is given: reyn skill run ${name} --input '{"about":"recovery"}'
+const template = (name: string): string => `/** What this skill does, for people who read it. */
+${IMPORTS}
+
+// What it is given, with --input '{"about":"recovery"}' or --input-file.
 const input = z.strictObject({ about: z.string().min(1) });
 
 export default defineSkill<z.infer<typeof input>>({
