@@ -27,6 +27,7 @@ const guides = section("Guides", [
 	["guides/command-line.md", "apps/cli/README.md", "At the command line"],
 	["guides/chat.md", "docs/chat.md", "The chat"],
 	["guides/page.md", "docs/page.md", "The page"],
+	["guides/write-a-skill.md", "docs/guides/write-a-skill.md", "Write a skill"],
 	["guides/serve-page.md", "apps/ui/README.md", "The page in a program of yours"],
 	["guides/tools.md", "packages/journal/docs/tools.md", "Tools, and an agent's loop"],
 	["guides/file-tools.md", "packages/tools/README.md", "Tools for files, commands and pages"],
