@@ -162,9 +162,14 @@ export function commands(done: (exitCode: number) => void): Command {
 		.addOption(planOption())
 		.addOption(policyOption())
 		.option("--fork <ref>", "check out a moment first, and talk on from there; what came after it stays")
-		.option("--yes", "fork without asking")
+		.option("--reset", "end all that is in flight first; nothing is deleted, and one undo has it back")
+		.option("--yes", "fork, or reset, without asking")
 		.addHelpText("after", "\nExample: reyn chat --session work")
-		.action(async ({ fork, yes = false, ...options }: ChatFlags) => {
+		.action(async ({ fork, reset = false, yes = false, ...options }: ChatFlags) => {
+			if (reset) {
+				const endWork = verbs.find(({ name }) => name === "reset") as WriteVerb;
+				await carryOutHere(endWork, {}, globals(), { yes });
+			}
 			if (fork !== undefined) {
 				const checkout = verbs.find(({ name }) => name === "checkout") as WriteVerb;
 				await carryOutHere(checkout, { ref: fork }, globals(), { yes });
@@ -298,6 +303,7 @@ interface ChatFlags {
 	readonly resume?: SessionScope;
 	readonly session?: SessionScope;
 	readonly fork?: string;
+	readonly reset?: boolean;
 	readonly yes?: boolean;
 }
 
