@@ -3,13 +3,13 @@ import { readFileSync } from "node:fs";
 import { inspect } from "node:util";
 import { isNativeError } from "node:util/types";
 import { scopeText, sessionText, verbs, type WorkVerb, type WriteVerb } from "@reyn/operator";
-import { mainSession, type Runtime, type SessionScope } from "@reyn/runtime";
+import { besideState, finishArchive, mainSession, type Runtime, type SessionScope } from "@reyn/runtime";
 import { Argument, Command, CommanderError, InvalidArgumentError, Option, type OutputConfiguration } from "commander";
 import { adviceFor } from "./advice.ts";
 import { readAttached } from "./attached.ts";
 import type { Shell } from "./completion.ts";
 import { addConfig } from "./config/index.ts";
-import type { Globals } from "./context.ts";
+import { type Globals, stateOf } from "./context.ts";
 import { CliError, exitCodeOf } from "./exit-code.ts";
 import { exitCodes } from "./exit-codes.ts";
 import type { ExportOptions } from "./export-page.ts";
@@ -18,6 +18,7 @@ import { err, out } from "./print.ts";
 import { addScriptCommands } from "./script.ts";
 import { suggestAt } from "./suggest.ts";
 import type { OutputFormat } from "./telling.ts";
+import { secretsDirectory } from "./trust.ts";
 import { addVerbs, carryOutHere } from "./verbs.ts";
 import { version } from "./version.ts";
 import { wholeNumber } from "./whole-number.ts";
@@ -140,10 +141,11 @@ export function commands(done: (exitCode: number) => void): Command {
 		.showHelpAfterError("(reyn --help says what there is)");
 	let chosen: ProcessOptions = {};
 	const globals = (): Globals => ({ ...program.opts<Globals>(), ...chosen });
-	program.hook("preAction", (_, command) => {
+	program.hook("preAction", async (_, command) => {
 		chosen = processOptionsOf(command);
 		const { cwd, state } = globals();
 		suggestAt({ cwd: program.getOptionValueSource("cwd") === "cli" ? cwd : undefined, state });
+		if (besideState(stateOf(globals())).length > 0) await finishArchive(stateOf(globals()), secretsDirectory());
 	});
 
 	program
@@ -252,6 +254,17 @@ export function commands(done: (exitCode: number) => void): Command {
 		.action(async (options: { keep?: string; crashAt?: number; question?: string }) => {
 			const { demo } = await import("./demo.ts");
 			done(await demo(globals(), options));
+		});
+
+	program
+		.command("archive")
+		.description("set the whole history aside under another name, and begin a new one behind it; nothing is deleted")
+		.option("--dry-run", "the preview, and nothing else")
+		.option("--yes", "do it without asking")
+		.addHelpText("after", "\nExample: reyn archive --dry-run")
+		.action(async (options: { yes?: boolean; dryRun?: boolean }) => {
+			const { archive } = await import("./archive.ts");
+			await archive(globals(), options);
 		});
 
 	program

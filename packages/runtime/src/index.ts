@@ -144,6 +144,14 @@ export {
 	type StepWithChildren,
 	type Unended,
 } from "./runtime.ts";
+export {
+	type Archived,
+	type ArchiveOptions,
+	archiveState,
+	besideState,
+	finishArchive,
+	keptByArchive,
+} from "./stores/archive.ts";
 export type { ArtifactsGone, Collection } from "./stores/artifacts.ts";
 export { engineStore } from "./stores/engine.ts";
 export { type Layout, layoutOf } from "./stores/layout.ts";
