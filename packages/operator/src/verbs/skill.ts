@@ -2,6 +2,8 @@
 import type { Restored } from "@reyn/runtime";
 import { skillRunDiscarded } from "@reyn/skill-resume";
 import { z } from "zod";
+import { parentText } from "../lines/parent.ts";
+import { outcomeText } from "../lines/plan.ts";
 import { option, type Param, word } from "../param.ts";
 import { list, seq, skillRunShape } from "../shapes.ts";
 import { readVerb, workVerb, writeVerb } from "../verb.ts";
@@ -24,10 +26,10 @@ export const skillsOf = ({ runs }: Pick<Restored, "runs">): readonly z.infer<typ
 	runs.map(({ phase, ...each }) => ({ ...each, ...(phase !== undefined && { phase }) }));
 
 export const skillLines = (all: readonly z.infer<typeof skillRunShape>[]): readonly string[] =>
-	all.map(({ run, skill, status, phase = "", parent }) =>
+	all.map(({ run, skill, status, why, phase = "", parent }) =>
 		[
-			`${run}  ${skill}  ${status}  ${phase}`.trimEnd(),
-			...(parent ? [`of step ${parent.step} of ${parent.kind} ${parent.id}`] : []),
+			`${run}  ${skill}  ${why === undefined ? status : outcomeText({ status, why })}  ${phase}`.trimEnd(),
+			...(parent ? [parentText(parent)] : []),
 		].join("  "),
 	);
 
@@ -70,7 +72,7 @@ export const skillDiscard = writeVerb({
 
 export const skillResume = workVerb({
 	name: "skill resume",
-	summary: "go on with a run that a rewind has paused",
+	summary: "go on with a run that is paused",
 	params: { run },
 	example: "s3f2a",
 	isAlone: true,
