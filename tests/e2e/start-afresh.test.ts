@@ -60,3 +60,15 @@ test("a policy for once is one of four", async () => {
 		expect.stringContaining("Allowed choices are retry, skip, discard_skill, prompt"),
 	]);
 });
+
+test("a skill that is run without restoring leaves what a kill has left to the next start", async () => {
+	const working = start(here, ["--pace", "60000", "run", "-p", prompt]);
+	while (modelCalls(here).length === 0) await new Promise((resolve) => setTimeout(resolve, 20));
+	await working.kill();
+	const input = JSON.stringify({ topic: "fox" });
+	const ran = await run(here, ["skill", "run", "digest", "--input", input, "--no-restore"]);
+	expect(ran.code).toBe(0);
+	expect(JSON.parse((await run(here, ["--json", "reset", "--dry-run"])).stdout)).toMatchObject({
+		work: [{ kind: "turn" }],
+	});
+});
