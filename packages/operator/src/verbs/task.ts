@@ -56,7 +56,7 @@ export const taskAdd = workVerb({
 		input,
 		prompt: option("text", "a prompt to give to the session", z.string().min(1).optional()),
 	},
-	example: `"Tell what has changed" --after t1,t2 --skill digest --input '{"topic":"recovery"}'`,
+	example: `"Sum it up" --after t1,t2 --prompt "what has changed?"`,
 	begun: taskEntryShape,
 	isAlone: true,
 	isAtOnce: true,

@@ -1,0 +1,107 @@
+/**
+ * Tasks at the command line: one that starts a skill is killed until it is done, and then nothing was made twice; a rewind past its end
+ * leaves the task done and the binding as it was.
+ */
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type Place, run, start } from "../cli.ts";
+import { SEED, seeded } from "../kit/seeded.ts";
+import { sample } from "../sample.ts";
+
+let root: string;
+beforeAll(async () => {
+	root = await mkdtemp(join(tmpdir(), "reyn-tasks-"));
+});
+afterAll(() => rm(root, { recursive: true, force: true }));
+
+let places = 0;
+
+async function place(): Promise<Place> {
+	const at = join(root, `p${++places}`);
+	await mkdir(join(at, "notes"), { recursive: true });
+	await writeFile(join(at, "notes/foxes.md"), "# Foxes\n\nA fox sleeps in a den by day.\n");
+	return { cwd: join(at, "notes"), state: join(at, "state"), trace: join(at, "trace") };
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: a document, or a record
+type Said = any;
+
+const json = async (at: Place, ...args: readonly string[]): Promise<Said> =>
+	JSON.parse((await run(at, ["--json", ...args])).stdout);
+
+async function records({ state }: Place): Promise<readonly Said[]> {
+	const text = await readFile(join(state, "state/wal.jsonl"), "utf8");
+	return text.split("\n").flatMap((line) => {
+		try {
+			return line.includes('"kind"') ? [JSON.parse(line)] : [];
+		} catch {
+			// A kill has torn it.
+			return [];
+		}
+	});
+}
+
+const ofKind = (all: readonly Said[], kind: string): readonly Said[] => all.filter((each) => each.kind === kind);
+
+async function killedUntilDone(at: Place, random: ReturnType<typeof seeded>): Promise<number> {
+	for (let kills = 0; ; kills++) {
+		const going = start(at, ["resume"]);
+		const isKilled = kills < 6;
+		if (isKilled) {
+			await pause(300 + random.below(900));
+			going.kill();
+		}
+		await going.ended;
+		if ((await json(at, "task", "show", "t1")).task.status === "done" && !isKilled) return kills;
+		expect(kills).toBeLessThan(20);
+	}
+}
+
+test("a task that starts a skill is killed, and done once; a rewind past its end leaves it done", {
+	timeout: 300_000,
+}, async () => {
+	for (let round = 0; round < sample(1, 5); round++) {
+		const at = await place();
+		const random = seeded(SEED * 1_000 + round);
+		const added = await run(at, ["task", "add", "Digest foxes", "--skill", "digest", "--input", '{"topic":"fox"}']);
+		expect(added.stdout).toMatch(/^t1 {2}ready {2}Digest foxes {2}\(default\/main\)/);
+		const bound = ofKind(await records(at), "task_subscribed").at(-1).seq;
+		await killedUntilDone(at, random);
+		const all = await records(at);
+		expect([ofKind(all, "task_begun").length, ofKind(all, "skill_run_started").length]).toEqual([1, 1]);
+		const { task, comments } = await json(at, "task", "show", "t1");
+		expect([task.status, comments.length, comments[0].text === ""]).toEqual(["done", 1, false]);
+
+		expect((await run(at, ["rewind", String(bound), "--dry-run"])).stdout).toMatch(
+			/does not take back: .*tasks \(t1\), which stay/,
+		);
+		expect((await run(at, ["rewind", String(bound), "--yes"])).code).toBe(0);
+		const after = await json(at, "task", "show", "t1");
+		expect([after.task.status, after.assignee, after.comments.length]).toEqual([
+			"done",
+			{ agent: "default", session: "main" },
+			1,
+		]);
+		expect((await run(at, ["transcript"])).stdout).toContain('t1 "Digest foxes" is yours again, and is done since.');
+	}
+});
+
+test("what is wrong is said with its code, and other work goes on", { timeout: 120_000 }, async () => {
+	const at = await place();
+	expect((await run(at, ["task", "add", "b", "--after", "t9"])).code).toBe(3);
+	expect((await run(at, ["task", "add", "a"])).code).toBe(0);
+	expect((await run(at, ["task", "assign", "t9"])).code).toBe(3);
+	expect((await run(at, ["task", "list", "--status", "asleep"])).code).toBe(2);
+	expect((await run(at, ["task", "add", "c", "--input", "{}"])).code).toBe(2);
+	await rm(join(at.state, "tasks"), { recursive: true });
+	await mkdir(join(at.state, "tasks"), { mode: 0o700 });
+	await writeFile(join(at.state, "tasks/tasks.db"), "not a database, but a letter to a friend\n");
+	const listed = await run(at, ["task", "list"]);
+	expect([listed.code, listed.stderr]).toEqual([4, expect.stringMatching(/tasks\.db/)]);
+	const asked = await run(at, ["run", "-p", "where does a fox sleep by day?"]);
+	expect([asked.code, asked.stderr]).toEqual([0, expect.stringMatching(/tasks cannot be read; other work goes on/)]);
+	expect(await readFile(join(at.state, "tasks/tasks.db"), "utf8")).toMatch(/a letter to a friend/);
+});
