@@ -237,7 +237,7 @@ export class Mover implements Moving {
 			// Going to the confirmed tip itself takes nothing back, even if work has gone on since.
 			const isNone = target === (expect ?? preview.tip);
 			if (!isNone && onlyUndo && preview.kind === "fork_switch") throw this.#notActive(seq);
-			const steps = this.#steps(expect, options);
+			const steps = this.#steps(expect, options.along, options.counts);
 			const moved = isNone
 				? undefined
 				: await moveWith(this.#parts, steps, stopping(preview, stopsAll), { mode, actor });
@@ -250,10 +250,8 @@ export class Mover implements Moving {
 		});
 	}
 
-	async step(
-		verb: "undo" | "redo",
-		{ actor = "user", of, to, expect, along, stopsAll }: StepOptions,
-	): Promise<Stepped> {
+	async step(verb: "undo" | "redo", options: StepOptions): Promise<Stepped> {
+		const { actor = "user", of, to, expect, along, stopsAll } = options;
 		const held: (() => void)[] = [];
 		try {
 			return await this.exclusively(undefined, async () => {
@@ -383,14 +381,13 @@ export class Mover implements Moving {
 	}
 
 	/** The steps of a move that already has the timeline to itself. `expect` binds it to its preview. */
-	#steps(expect: Seq | undefined, options: Pick<CheckoutOptions, "along" | "counts">): Moving {
+	#steps(expect: Seq | undefined, along: CheckoutOptions["along"], counts?: CheckoutOptions["counts"]): Moving {
 		return {
 			exclusively: (_, work) => work(),
 			quiet: (preview) => this.quiet(preview),
 			write: async (preview, by) => {
-				const { counts: of } = options;
-				const counts = typeof of === "function" ? await of() : of;
-				return this.#write(await taking(preview, options.along?.()), { ...by, ...given({ counts }) }, expect);
+				const counted = typeof counts === "function" ? await counts() : counts;
+				return this.#write(await taking(preview, along?.()), { ...by, ...given({ counts: counted }) }, expect);
 			},
 			unsettled: () => this.unsettled(),
 			rebuild: (move) => this.rebuild(move),
