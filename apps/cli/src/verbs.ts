@@ -108,7 +108,7 @@ function addVerb(program: Command, verb: Verb, { globals, done }: Face): void {
 			...options,
 			...Object.fromEntries(words.map(([name], at) => [name, all[at]])),
 			// Of the process, and no param of the verb.
-			...(verb.access === "work" && { mode: undefined, answers: undefined }),
+			...(verb.access === "work" && { mode: undefined, answers: undefined, policy: undefined }),
 			...(verb.name !== FOLLOWED && { follow }),
 		};
 		const format = formatOf(globals(), chosen);

@@ -81,10 +81,11 @@ import {
 import { undaunted } from "./kernel/listener.ts";
 import type { MeterReading } from "./kernel/meter.ts";
 import type { Subscription } from "./kernel/pump.ts";
-import { ADOPT } from "./kernel/records.ts";
+import { ADOPT, ENDED } from "./kernel/records.ts";
 import type { AskPerson, From, OpenQuestion } from "./kernel/services.ts";
 import type { Session, SessionScope } from "./kernel/session.ts";
 import { mainSession, sessionOf } from "./kernel/sessions.ts";
+import { ENDS_WORK, isInFlight } from "./kernel/settle.ts";
 import type { Store } from "./kernel/store.ts";
 import type { Collection } from "./stores/artifacts.ts";
 import { fileStore } from "./stores/state-directory.ts";
@@ -956,6 +957,30 @@ export class Runtime implements AsyncDisposable {
 		return this.#step("redo", actor, confirmed);
 	}
 
+	/** All work in flight, in all sessions: turns, plans, skill runs, scripts, and work of features of one's own. */
+	inFlight(): readonly Unended[] {
+		return [...this.#kernel.sessions].flatMap(({ view, scope }) =>
+			this.features.flatMap((feature) =>
+				(feature.pieces?.(view) ?? [])
+					.filter((piece) => isInFlight(piece) && feature.end?.(piece, "") !== undefined)
+					.map(({ kind, id, title, status, spent }) => ({ scope, kind, id, title, status, ...(spent && { spent }) })),
+			),
+		);
+	}
+
+	/**
+	 * Ends all that is in flight, as {@link inFlight} has it, by one move: nothing is deleted, and one `undo` brings all of it back. What
+	 * its work has asked is withdrawn. A crash leaves all as it was, or the next start finishes it.
+	 *
+	 * @returns the seq of the move
+	 * @throws TimetravelError `TIMETRAVEL_STALE`, `TIMETRAVEL_ACTOR`; RuntimeError `RUNTIME_NOT_QUIET`. Nothing is written then
+	 */
+	endWork(actor: string, { expect }: Confirmed = {}): Promise<Seq> {
+		const along = async () => ({ [ENDS_WORK]: `all work was ended by ${actor}` });
+		const how = { actor, mode: ENDED, along, ...(expect !== undefined && { expect }) };
+		return this.#kernel.move(() => this.timeline.stay(how));
+	}
+
 	async #step(verb: "undo" | "redo", actor: string, { theirs, allOrNothing, ...confirmed }: StepConfirmed) {
 		const along = async (of: Seq) => {
 			const files = await this.#restore.alongWith(of);
@@ -1030,6 +1055,11 @@ export class Runtime implements AsyncDisposable {
 	#ownerOfRun(run: string): Session {
 		return this.#kernel.sessions.ownerOf((view) => Object.hasOwn(view.get(skillRuns), run));
 	}
+}
+
+/** A piece of work in flight. */
+export interface Unended extends Pick<Piece, "kind" | "id" | "title" | "status" | "spent"> {
+	readonly scope: SessionScope;
 }
 
 function planEntry(scope: SessionScope, plan: string, run: PlanRun): PlanEntry {

@@ -59,6 +59,9 @@ export interface StepOptions {
 	stopsAll?(of: Seq): Promise<boolean>;
 }
 
+/** A move that stays where it is: see {@link Mover.stay}. */
+export type StayOptions = Required<Pick<CheckoutOptions, "actor" | "mode" | "along">> & Pick<CheckoutOptions, "expect">;
+
 /** What a checkout did. */
 export interface Checkout {
 	/** `none`: the target is the tip already, and nothing was written. */
@@ -237,7 +240,7 @@ export class Mover implements Moving {
 			// Going to the confirmed tip itself takes nothing back, even if work has gone on since.
 			const isNone = target === (expect ?? preview.tip);
 			if (!isNone && onlyUndo && preview.kind === "fork_switch") throw this.#notActive(seq);
-			const steps = this.#steps(expect, options.along, options.counts);
+			const steps = this.#steps(expect, options);
 			const moved = isNone
 				? undefined
 				: await moveWith(this.#parts, steps, stopping(preview, stopsAll), { mode, actor });
@@ -250,8 +253,31 @@ export class Mover implements Moving {
 		});
 	}
 
-	async step(verb: "undo" | "redo", options: StepOptions): Promise<Stepped> {
-		const { actor = "user", of, to, expect, along, stopsAll } = options;
+	/**
+	 * A move that takes nothing back: all work is quiet, and what goes along with it changes. `undo` of it leads back to here, in all of the log.
+	 *
+	 * @returns the seq of its reset
+	 */
+	stay({ actor, mode, expect, along }: StayOptions): Promise<Seq> {
+		return this.exclusively(undefined, async () => {
+			assertActor(actor);
+			// Checked before any work is stopped.
+			await this.ifStill(expect, {}, () => {});
+			const { tip } = this.#reading.wal;
+			const preview: MovePreview = { kind: "undo", target: tip, coverage: { scope: {} }, tip };
+			const steps: Moving = {
+				...this.#steps(expect, { along }),
+				write: async (at, by) => this.#write(await taking(at, along()), by, expect, "where it is"),
+			};
+			const moved = await moveWith(this.#parts, steps, preview, { mode, actor });
+			return (moved as Moved).seq;
+		});
+	}
+
+	async step(
+		verb: "undo" | "redo",
+		{ actor = "user", of, to, expect, along, stopsAll }: StepOptions,
+	): Promise<Stepped> {
 		const held: (() => void)[] = [];
 		try {
 			return await this.exclusively(undefined, async () => {
@@ -381,13 +407,14 @@ export class Mover implements Moving {
 	}
 
 	/** The steps of a move that already has the timeline to itself. `expect` binds it to its preview. */
-	#steps(expect: Seq | undefined, along: CheckoutOptions["along"], counts?: CheckoutOptions["counts"]): Moving {
+	#steps(expect: Seq | undefined, options: Pick<CheckoutOptions, "along" | "counts">): Moving {
 		return {
 			exclusively: (_, work) => work(),
 			quiet: (preview) => this.quiet(preview),
 			write: async (preview, by) => {
-				const counted = typeof counts === "function" ? await counts() : counts;
-				return this.#write(await taking(preview, along?.()), { ...by, ...given({ counts: counted }) }, expect);
+				const { counts: of } = options;
+				const counts = typeof of === "function" ? await of() : of;
+				return this.#write(await taking(preview, options.along?.()), { ...by, ...given({ counts }) }, expect);
 			},
 			unsettled: () => this.unsettled(),
 			rebuild: (move) => this.rebuild(move),
@@ -396,11 +423,14 @@ export class Mover implements Moving {
 	}
 
 	/** Writes the move as one durable record. */
-	async #write(preview: MovePreview, by: MovedBy, expect: Seq | undefined): Promise<Moved> {
+	async #write(asked: MovePreview, by: MovedBy, expect: Seq | undefined, to?: "where it is"): Promise<Moved> {
 		assertActor(by.actor);
-		const { scope } = preview.coverage;
+		const { scope } = asked.coverage;
+		let preview = asked;
 		const { seq, durable } = await this.ifStill(expect, scope, () => {
 			if (preview.kind === "label") return this.#present.append(labelOf(preview, by), {});
+			// Work that has stopped meanwhile has left records, which count.
+			if (to) preview = { ...preview, target: this.#reading.wal.tip };
 			const appended = this.#present.append(resetOf(preview, by), scope);
 			this.#reading.moved(appended.record);
 			return appended;
