@@ -54,6 +54,11 @@ const benches: Readonly<Record<string, Bench>> = {
 		async () => (await import("./snapshot.ts")).benchSnapshot,
 	),
 	start: bench("start", { rounds: 21 }, async () => (await import("./start.ts")).benchStart),
+	tasks: bench(
+		"tasks",
+		{ writes: 200, tasks: [1000, 100_000], rounds: 7 },
+		async () => (await import("./tasks.ts")).benchTasks,
+	),
 };
 
 const [name = "", ...args] = process.argv.slice(2);

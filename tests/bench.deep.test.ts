@@ -37,6 +37,15 @@ test("`pnpm bench snapshot --json` prints one document with a row for each conte
 	expect(report.goals).toHaveLength(10);
 });
 
+test("`pnpm bench tasks --json` prints one document with a row for each write and each number of tasks, and a verdict for each goal", async () => {
+	const report = JSON.parse(await bench("tasks", "--writes", "4", "--tasks", "10,100", "--rounds", "1", "--json"));
+	expect(report).toMatchObject({ bench: "tasks", rounds: 1, sizes: [{ tasks: 10 }, { tasks: 100 }] });
+	expect(namesOf(report.rows)).toEqual(["bare insert", "create", "setStatus", "comment"]);
+	for (const { perSecond, ofBare } of report.rows) expect(Math.min(perSecond, ofBare)).toBeGreaterThan(0);
+	for (const { lookUs, writeUs } of report.sizes) expect(Math.min(lookUs, writeUs)).toBeGreaterThan(0);
+	expect(report.goals).toHaveLength(3);
+});
+
 test.runIf(process.env.REYN_BUILT === "1")(
 	"`pnpm bench page --json` prints one document with what the page takes of a machine and a verdict for each goal",
 	async () => {

@@ -22,6 +22,7 @@ test("`pnpm bench --help` names the benches, and an unknown one is refused with 
 	expect(help).toContain("pnpm bench resume");
 	expect(help).toContain("pnpm bench snapshot");
 	expect(help).toContain("pnpm bench start");
+	expect(help).toContain("pnpm bench tasks");
 	await expect(bench("nothing")).rejects.toMatchObject({ code: 2, stderr: expect.stringContaining(help.trim()) });
 	await expect(bench("append", "--rounds", "0")).rejects.toMatchObject({ code: 2 });
 	await expect(bench("snapshot", "--steps", "10,")).rejects.toMatchObject({ code: 2 });

@@ -17,6 +17,9 @@ const programs: Readonly<Record<string, string>> = {
 	worker: "../../packages/wal/src/file/worker.ts",
 	child: "../../packages/journal/src/script/child.ts",
 	runner: "../../packages/tools/src/shell/runner.ts",
+	// What skills in files import (`src/skills/find.ts`).
+	"skill-parts": "src/skills/skill-parts.ts",
+	"skill-zod": "src/skills/skill-zod.ts",
 };
 
 /** Imported, a module of Node gives all its names, and loads for them what few programs use; asked for like this it does not. */
@@ -80,7 +83,9 @@ export default defineConfig(
 			output: {
 				dir: dist,
 				format: "es",
-				sourcemap: true,
+				// All of zod, of which the program itself needs a part.
+				minify: name === "skill-zod",
+				sourcemap: name !== "skill-zod",
 				sourcemapExcludeSources: true,
 				comments: { legal: true, annotation: false, jsdoc: false },
 				chunkFileNames: "[name]-[hash].js",

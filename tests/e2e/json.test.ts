@@ -66,6 +66,8 @@ const cases: Readonly<Record<string, Case>> = {
 	"task add": { does: ["Count the foxes"], fails: [["Count them", "--skill", "a", "--prompt", "b"], 2] },
 	"task assign": { does: ["t1"], after: ["task", "add", "Count the foxes"], fails: [["t999"], 3] },
 	"skill list": { does: [], fails: [NONE, 2] },
+	"skill show": { does: ["digest"], fails: [NONE, 3] },
+	"skill new": { fails: [["No name"], 2] },
 	"skill resume": { fails: [NONE, 3] },
 	"skill discard": { fails: [NONE, 3] },
 	"script run": { does: ["one.ts"], fails: [["gone.ts"], 3] },

@@ -12,9 +12,10 @@ import { withDirectory } from "./lab/start.ts";
 import { type Defect, folderOf } from "./planted/defect.ts";
 import { ofJournal } from "./planted/journal.ts";
 import { ofOthers } from "./planted/others.ts";
+import { ofTasks } from "./planted/tasks.ts";
 import { ofWal } from "./planted/wal.ts";
 
-export const defects: readonly Defect[] = [...ofWal, ...ofJournal, ...ofOthers];
+export const defects: readonly Defect[] = [...ofWal, ...ofJournal, ...ofOthers, ...ofTasks];
 
 export const fault: Fault = {
 	name: "defects",

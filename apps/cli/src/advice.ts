@@ -9,6 +9,7 @@ const byErrorCode: Readonly<Record<string, (error: unknown) => string>> = {
 	RUNTIME_SCRIPT_OTHER: () => `or start a run of its own with: ${reyn`script run <file>`}`,
 	RUNTIME_SCRIPT_PRUNED: () => `its text is kept: ${reyn`script save <run> <file>`}, then ${reyn`script run <file>`}`,
 	OPERATOR_UNKNOWN_REF: () => `see what there is with: ${reyn`log`}`,
+	SKILL_UNKNOWN: () => `see those that there are with: ${reyn`skill list`}`,
 	WAL_CORRUPT: () =>
 		`look with: ${reyn`wal verify`}; see what giving the damage up would cost with: ${reyn`wal repair`}`,
 };

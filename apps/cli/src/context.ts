@@ -1,4 +1,5 @@
 /** What every command starts from: where to work, where the state is, how to speak. */
+import { existsSync } from "node:fs";
 import { readdir, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { Model } from "@reyn/journal";
@@ -32,6 +33,7 @@ import { CliError } from "./exit-code.ts";
 import { type Instructions, instructionsText, readInstructions } from "./instructions.ts";
 import { assertModel, chosenModel, freeModels, isModel, modelName, OFFLINE, unchosen } from "./models.ts";
 import { err } from "./print.ts";
+import { skillPlaces, skillsHere } from "./skills/places.ts";
 import { finishUnread } from "./stop.ts";
 import { watchTimeSlices } from "./stuck-scripts.ts";
 import { reyn } from "./suggest.ts";
@@ -190,6 +192,7 @@ export async function openForWork(
 	{ onActed, ...more }: Pick<RuntimeOptions, "ask" | "unanswered" | "onEvent" | "onMessage"> & ServeOptions = {},
 ): Promise<Runtime> {
 	await assertReady(globals);
+	await askAboutSkills(globals);
 	finishUnread();
 	const runtime = await openRuntime({ ...(await options(globals)), onEvent: printSpace, ...more });
 	await assertKnown(stateOf(globals));
@@ -239,6 +242,12 @@ export async function assertGoesOn(
 			`${(error as Error).message}; what is unfinished was begun with it, and nothing of that is lost. --model says another one`,
 		);
 	}
+}
+
+/** May skills of the project that are new run here? Where there are none, nothing is loaded that asks. */
+export async function askAboutSkills(globals: Globals): Promise<void> {
+	const { project } = skillPlaces(stateOf(globals));
+	if (existsSync(project)) await (await import("./skills/trusted.ts")).askAboutSkills(project, globals);
 }
 
 /** Other processes of this user act here from now on. Where they cannot, this one works all the same. */
@@ -316,6 +325,7 @@ async function options(globals: Globals): Promise<RuntimeOptions> {
 	const shell = createShellTool(globals.cwd, { records, env: withoutSecrets(process.env), closed, redact });
 	// What is always denied would be paid for, and asked for in vain.
 	const tools = permissions.mode === "read-only" ? fileTools : [...fileTools, shell, createFetchTool()];
+	const built = [digestSkill(tools, layoutOf(state).workspace(mainSession))];
 	return {
 		state,
 		...(globals.allowNetwork ? { allowNetwork: true } : {}),
@@ -325,7 +335,14 @@ async function options(globals: Globals): Promise<RuntimeOptions> {
 		tools,
 		files: createWorkFiles(globals.cwd, root),
 		instructions: async () => instructionsText(await told(globals)),
-		skills: [digestSkill(tools, layoutOf(state).workspace(mainSession))],
+		skills: built,
+		findSkills: () =>
+			skillsHere({
+				...skillPlaces(state),
+				packages: config.skills ?? [],
+				taken: built,
+				trust: globals.trust ?? false,
+			}),
 		tasks: tasksOf(state),
 		redact,
 		watchTimeSlice,

@@ -115,7 +115,7 @@ function eventLine(event: OneLineEvent): string | undefined {
 		case "skill_end": {
 			if (event.outcome === "completed") return undefined;
 			const at = event.parent ? `${event.parent.kind} ${event.parent.id} ▸ ${event.parent.step}: ` : "";
-			return `${at}skill ${event.run} ${event.outcome}: ${oneLine(event.reason ?? "", 100)}`;
+			return `${at}skill ${event.run} ${event.outcome}: ${oneLine(event.reason ?? "", 300)}`;
 		}
 		case "turn_end":
 			if (event.outcome === "completed") return undefined;

@@ -16,9 +16,10 @@ import type { ExportOptions } from "./export-page.ts";
 import { unlessHeld } from "./held.ts";
 import { err, out } from "./print.ts";
 import { addScriptCommands } from "./script.ts";
+import { addNewSkill } from "./skills/new.ts";
 import { suggestAt } from "./suggest.ts";
 import type { OutputFormat } from "./telling.ts";
-import { addVerbs, carryOutHere } from "./verbs.ts";
+import { addVerbs, carryOutHere, groupOf } from "./verbs.ts";
 import { version } from "./version.ts";
 import { wholeNumber } from "./whole-number.ts";
 import { formatOf, outputFormat, work } from "./work.ts";
@@ -200,6 +201,7 @@ export function commands(done: (exitCode: number) => void): Command {
 
 	addVerbs(program, { globals, done });
 	addScriptCommands(program, globals, print, done);
+	addNewSkill(groupOf(program, "skill"), globals, print);
 
 	program
 		.command("ui")

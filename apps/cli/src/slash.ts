@@ -22,6 +22,7 @@ const also: Readonly<Record<string, string>> = {
 export const inShellAlone: Readonly<Record<string, string>> = {
 	"script watch": "what runs here is told here, and /script show says what a run has done",
 	"script save": "it writes a file",
+	"skill new": "it writes a file",
 	"wal inspect": "here /show <seq> --entry shows a record",
 	"wal tail": "what happens here is told here",
 	"wal repair": "it repairs a log that no process has: leave first",

@@ -92,7 +92,7 @@ function tooLarge(error: Error): never {
 const MOST_BLANK = 64 * 1024 * 1024;
 
 /** What the first start of a process writes before its state is known, beside the log and in its place, and no more: neither starts any work. */
-const FIRST = /^(?:state|events|own|\.gitignore|[0-9a-f]{16}\.tmp)$/;
+const FIRST = /^(?:state|events|own|skills|\.gitignore|[0-9a-f]{16}\.tmp)$/;
 const FIRST_OF_LOG = /^wal\.(?:lock|jsonl|head|jsonl\.new\.tmp)$/;
 
 /** Of a log without a record a state could be stored that somebody has made up. */

@@ -21,7 +21,16 @@ import {
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { retentionOf, withFilesAlong } from "./config/options.ts";
 import { answered } from "./confirm.ts";
-import { assertReady, configured, examining, type Globals, openForWork, reading, stateOf } from "./context.ts";
+import {
+	askAboutSkills,
+	assertReady,
+	configured,
+	examining,
+	type Globals,
+	openForWork,
+	reading,
+	stateOf,
+} from "./context.ts";
 import { CliError, exitCodeOf } from "./exit-code.ts";
 import { exitCodes } from "./exit-codes.ts";
 import { placesOf, sayDone, unlessHeld } from "./held.ts";
@@ -44,7 +53,7 @@ const elsewhere: readonly string[] = ["ask"];
 /** Of commands that have commands of their own, what is said of all. */
 const groups: Readonly<Record<string, { readonly summary: string; readonly more?: string }>> = {
 	plan: { summary: "plans: look at them, pause, resume, change, give up" },
-	skill: { summary: "skills that are in flight" },
+	skill: { summary: "skills: which there are, and their runs" },
 	task: { summary: "tasks beside the log: list, show, add, assign" },
 	script: {
 		summary: "scripts of agents: run, kill, edit, go on",
@@ -257,6 +266,8 @@ async function workOn(
 		return workOnScript(verb, typed, globals, format);
 	// `--trust` holds from then on, whether anything is in flight or not.
 	if (globals.trust) await assertReady(globals);
+	// It may be another process that runs it, and looks for it.
+	if (verb.name.startsWith("skill ")) await askAboutSkills(globals);
 	const { check, at } = verb;
 	if (check) await reading(globals, async (runtime) => check.call(verb, runtime, given, reyn), at);
 	if (verb.isAtOnce)

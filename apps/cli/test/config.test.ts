@@ -80,6 +80,8 @@ test.each([
 		"events: { keep_days: 1 }",
 		/^reyn.yaml:1:9: events: a file that lies in a directory says nothing of the audit trail/,
 	],
+	["skills: [weekly]", /^reyn.yaml:1:9: skills: a file that lies in a directory names no packages of skills/],
+	["skills: [../x]", /^reyn.yaml:1:10: skills.0: expected the name of a package/],
 	["model: anthropic/x", /^reyn.yaml:1:8: model: a file that lies in a directory chooses no model/],
 	["models: { small: anthropic/x }", /^reyn.yaml:1:9: models: a file that lies in a directory chooses no model/],
 	["models: { S: anthropic/x }", /^reyn.yaml:1:14: models.S: expected a short name such as small/],
@@ -319,6 +321,7 @@ const keys: Readonly<Record<string, readonly [value: unknown, reached: (config: 
 	"limits.turn_rounds": [9, (config) => runtimeOptionsOf(config).turnRounds, 9],
 	"limits.on_limit": ["extend", (config) => runtimeOptionsOf(config).onLimit, { unattended: "extend", times: 1 }],
 	"limits.auto_extend_times": [4, (config) => runtimeOptionsOf(config).onLimit, { unattended: "refuse", times: 4 }],
+	skills: [["weekly"], (config) => config.skills, ["weekly"]],
 	"skill_resume.default": [
 		"skip",
 		(config) => runtimeOptionsOf(config).skillResume,

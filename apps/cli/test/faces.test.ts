@@ -27,6 +27,7 @@ const commandsAlone: Readonly<Record<string, string>> = {
 	init: "it prepares a directory, before there is a history",
 	"script watch": "it is `script show`, told as the run goes on: other faces are told that by events anyway",
 	"script save": "it writes a file of a person's, which no verb does",
+	"skill new": "it writes a file of a person's, which no verb does",
 };
 
 const program = commands(() => {});

@@ -27,6 +27,7 @@ const guides = section("Guides", [
 	["guides/command-line.md", "apps/cli/README.md", "At the command line"],
 	["guides/chat.md", "docs/chat.md", "The chat"],
 	["guides/page.md", "docs/page.md", "The page"],
+	["guides/write-a-skill.md", "docs/guides/write-a-skill.md", "Write a skill"],
 	["guides/serve-page.md", "apps/ui/README.md", "The page in a program of yours"],
 	["guides/tools.md", "packages/journal/docs/tools.md", "Tools, and an agent's loop"],
 	["guides/file-tools.md", "packages/tools/README.md", "Tools for files, commands and pages"],
@@ -90,6 +91,7 @@ const formats = section("Formats", [
 	["formats/index-v1.md", "docs/formats/index-v1.md", "The index of a timeline"],
 	["formats/kept-v1.md", "docs/formats/kept-v1.md", "What outlives a truncation"],
 	["formats/events-v1.md", "docs/formats/events-v1.md", "The audit trail"],
+	["formats/tasks-v1.md", "docs/formats/tasks-v1.md", "Tasks in SQLite"],
 ]);
 
 // Written by `api.ts`.

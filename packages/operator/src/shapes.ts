@@ -230,6 +230,26 @@ export const resumePreviewShape = z.object({
 	tokens: seq.exactOptional(),
 });
 
+/** A skill that there is. */
+export const skillShape = z.object({
+	name: z.string(),
+	description: z.string(),
+	/** The path of its file, or the name of its package. Absent: it is built in. */
+	path: z.string().exactOptional(),
+	/** SHA-256 of its text. */
+	hash: z.string().exactOptional(),
+});
+
+/** A file or a package that gives no skill. */
+export const skillProblemShape = z.object({
+	name: z.string(),
+	path: z.string(),
+	code: z.string(),
+	message: z.string(),
+	line: z.int().exactOptional(),
+	phase: z.string().exactOptional(),
+});
+
 export const skillRunShape = z.object({
 	scope: session,
 	run: z.string(),
@@ -238,6 +258,10 @@ export const skillRunShape = z.object({
 	status: z.string(),
 	/** The model that it was begun with. Absent: unknown. */
 	model: z.string().exactOptional(),
+	/** The text of its skill has changed since it began. */
+	isChanged: z.literal(true).exactOptional(),
+	/** Why it cannot go on: its skill does not load. */
+	waits: z.string().exactOptional(),
 	/** The step of a plan that it is a child of, and goes on with. Absent: it is none. */
 	parent: z.object({ kind: z.string(), id: z.string(), step: z.string(), attempt: seq }).exactOptional(),
 });

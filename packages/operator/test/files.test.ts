@@ -112,6 +112,14 @@ test("a file that was made, changed or removed is shown with who did it and what
 	expect((await look("@")).lines).toEqual([`since #${runtime.wal.tip}: no file differs`]);
 });
 
+test("of a file that somebody else has removed since no tool is said to have done it", async () => {
+	await put("a.md", "one\n");
+	await make(["edit", { path: "a.md", old: "one", new: "two" }]);
+	await rm(join(root, "work/a.md"));
+	const { lines } = await look();
+	expect(lines[1]).toBe("- a.md  removed by somebody else, after default/main turn 2 (#4)");
+});
+
 test("what somebody else has changed is said so, and what cannot be told is said to be unknown; the rest goes on", async () => {
 	for (const path of ["a.md", "b.md", "c.md"]) await put(path, "one\n");
 	const change = (path: string) => ["edit", { path, old: "one", new: "two" }] as const;

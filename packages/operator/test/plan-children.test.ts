@@ -11,6 +11,9 @@ import { z } from "zod";
 import { carryOut, type Desk, documentSchema, type Told } from "../src/index.ts";
 import { say, verbOf } from "./house.ts";
 
+/** The skill, as it is listed. */
+const COUNT = "count  counts  built in";
+
 const steps = [
 	{ id: "a", description: "count", tools: ["skill_count"] },
 	{ id: "b", description: "say it", depends_on: ["a"] },
@@ -98,6 +101,7 @@ test("a child is shown with its step, and what it cost; in no way is it one to b
 	expect(lines[2]).toMatch(/^ {4}c\d+ {2}skill count {2}running {2}10 tokens$/);
 	expect(await shown("skill list")).toEqual([
 		expect.stringMatching(/^c\d+ {2}count {2}running {2}one {2}of step a of plan p\d+$/),
+		COUNT,
 	]);
 	expect((await shown("status")).join("\n")).toContain(`of step a of plan ${plan()}`);
 });
@@ -119,7 +123,7 @@ test("a step that its process has left in a child is interrupted with it, and go
 	const lines = await shown("plan show", { id: plan() });
 	expect(lines[1]).toMatch(/^a {2}completed {2}30 tokens/);
 	expect(lines[2]).toMatch(/completed {2}10 tokens$/);
-	expect(await shown("skill list")).toEqual(["no skill run is in flight"]);
+	expect(await shown("skill list")).toEqual(["no skill run is in flight", COUNT]);
 });
 
 test("what a child that is given up has cost is unknown, where no answer was recorded", async () => {

@@ -335,6 +335,19 @@ describe("undo and redo of several", () => {
 	});
 });
 
+test("what cannot be meant is refused in words that say what to do", async () => {
+	await using own = await openHouse();
+	const label = (name: string) => own.do("label", { ref: "2", name });
+	await expect(label("main")).rejects.toThrow(/^"main" cannot be a label: it is how a branch is named/);
+	await expect(label("b7")).rejects.toThrow(/how a branch is named/);
+	await expect(label("142")).rejects.toThrow(/would be read as a seq/);
+	await expect(label(".")).rejects.toThrow(/it begins with "\."; a label begins with a letter or a digit/);
+	await label("here");
+	await expect(own.do("label", { ref: "3", name: "here" })).rejects.toThrow(/with --move$/);
+	await expect(own.do("undo", { n: 1 })).rejects.toMatchObject({ code: "OPERATOR_ARGS" });
+	expect((await own.do("rewind", { ref: "@" })).lines.join()).toMatch(/@ is where you are; @-1 is a checkpoint back/);
+});
+
 test("a label goes to another moment, is taken away, and comes back by undo; who did so is said", async () => {
 	await using own = await openHouse();
 	const at = async () => (await own.runtime.timeline.labels()).map(({ name, seq }) => `${name} ${seq}`).join();

@@ -63,8 +63,9 @@ export async function applyRewind(
 		const isNone = mode === "cancel" || preview.kind === "none";
 		const written = isNone ? undefined : await write(timeline, facets, preview, options);
 		const through = written ? written.seq - 1 : timeline.lineage.tip;
-		const { touches: _, ...counts } = await countsAt(through, timeline, facets, preview);
-		if (written) return { ...written, target, ...counts };
+		const found = written?.counted ?? (await countsAt(through, timeline, facets, preview));
+		const { touches: _, ...counts } = found;
+		if (written) return { kind: written.kind, seq: written.seq, target, ...counts };
 		return { kind: "none", seq: tip, target, ...counts, dropped: none };
 	} catch (error) {
 		throw asStale(error);
@@ -76,7 +77,9 @@ async function write(
 	facets: Facets,
 	preview: RewindPreview,
 	{ actor, log = timeline.handle(), session, summarize, along, stopsAll = false }: ApplyOptions,
-): Promise<Pick<RewindResult, "kind" | "seq">> {
+): Promise<
+	Pick<RewindResult, "kind" | "seq"> & { readonly counted?: Awaited<ReturnType<typeof countsAt>> | undefined }
+> {
 	const { mode, target, scope, tip } = preview;
 	if (mode === "summarize") {
 		const { affected } = await countsAt(timeline.lineage.tip, timeline, facets, preview);
@@ -89,18 +92,22 @@ async function write(
 		return { kind: "note", seq };
 	}
 	const drop = dropOf(mode, facets);
+	let counted: Awaited<ReturnType<typeof countsAt>> | undefined;
 	const { seq } = await timeline.rewindTo(target, {
 		scope,
 		mode,
 		actor,
 		expect: tip,
-		// The confirmed numbers: there is no time to count again in the moment in which the reset is written.
-		counts: { ...preview.affected, ...(preview.dropped && { dropped: preview.dropped.all }) },
+		// Counted once: what is told, and what the log keeps, is the same.
+		async counts() {
+			counted = await countsAt(timeline.lineage.tip, timeline, facets, preview);
+			return { ...counted.affected, ...(counted.dropped && { dropped: counted.dropped.all }) };
+		},
 		...(drop ? { drop } : {}),
 		...(along ? { along } : {}),
 		stopsAll,
 	});
-	return { kind: "reset", seq };
+	return { kind: "reset", seq, counted };
 }
 
 export function asStale(error: unknown): unknown {

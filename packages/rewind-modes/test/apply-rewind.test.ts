@@ -189,6 +189,16 @@ describe("a preview that the log has moved on from", () => {
 		},
 	);
 
+	test("that comes while work stops is in what is told, and in what the log keeps", async () => {
+		let stopping = async (): Promise<void> => {};
+		await using chat = await Chat.open({ cycles: false, begins: ["prompt"], quiesce: () => stopping() });
+		const preview = await chat.preview(await talked(chat), "both");
+		stopping = async () => void chat.write(result("x"));
+		const { seq, dropped } = await chat.apply(preview);
+		expect(dropped?.all).toBe((preview.dropped?.all ?? 0) + 1);
+		expect((await chat.records(seq - 1))[0]?.data).toMatchObject({ counts: { dropped: dropped?.all } });
+	});
+
 	test("is still good in the next process, if nothing happened but its start", async () => {
 		await using first = await Chat.open();
 		const preview = await first.preview(await talked(first), "both");

@@ -230,6 +230,19 @@ const runs: Readonly<Record<string, Run>> = {
 			await runtime.idle();
 		},
 	},
+	"skill-file": {
+		options: {
+			findSkills: async () => ({
+				skills: [{ ...report, source: { path: "/skills/report.ts", hash: "0".repeat(64) } }],
+				problems: [],
+			}),
+		},
+		says: [busy(), "gathered", "written"],
+		begin: async (runtime) => {
+			await runtime.runSkill("report", { to: "bob" });
+			await runtime.idle();
+		},
+	},
 };
 
 describe("golden lanes", () => {

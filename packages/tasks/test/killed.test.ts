@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { startSource } from "../../../tests/kit/killable.ts";
 import { SEED, seeded } from "../../../tests/kit/seeded.ts";
-import { sample } from "../../../tests/sample.ts";
+import { histories } from "../../../tests/sample.ts";
 import type { TaskBackend } from "../src/index.ts";
 import { sqliteTasks } from "../src/sqlite/index.ts";
 import { directoryTasks } from "./directory-tasks.ts";
@@ -21,12 +21,13 @@ test.each([
 	["directory", (path: string) => directoryTasks(path)],
 ] as const)(
 	"%s, killed at any moment, knows a key if and only if its write was made, and two processes make each once",
+	{ timeout: 3_600_000 },
 	async (kind, open) => {
 		const path = join(directory, "tasks");
 		const random = seeded(SEED);
 		const acknowledged: string[] = [];
 		// In the first round both make the place at the same moment.
-		for (let round = 0; round < sample(1, kind === "sqlite" ? 20 : 5); round++) {
+		for (let round = 0; round < histories(1, 3).numRuns; round++) {
 			const writers = ["a", "b"].map((me) =>
 				startSource(join(import.meta.dirname, "write-until-killed.ts"), [path, `${me}${round}`, kind]),
 			);

@@ -5,9 +5,10 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { histories } from "../../../tests/sample.ts";
-import { type Task, type TaskBackend, taskStatusSchema } from "../src/index.ts";
-import { sqliteTasks } from "../src/sqlite/index.ts";
+import { type RewindableTasks, type Task, type TaskBackend, taskStatusSchema } from "../src/index.ts";
+import { rewindableSqliteTasks, sqliteTasks } from "../src/sqlite/index.ts";
 import { directoryTasks } from "./directory-tasks.ts";
+import { log } from "./log.ts";
 import { type Answer, NaiveTasks } from "./naive-tasks.ts";
 
 let directory: string;
@@ -31,6 +32,8 @@ const act = fc.record({
 		"comment",
 		"reopen",
 		"look",
+		"capture",
+		"restore",
 	),
 	/** Of the two writers. */
 	by: fc.nat(1),
@@ -48,35 +51,50 @@ type Act = typeof act extends fc.Arbitrary<infer T> ? T : never;
 interface Kind {
 	/** Is a cursor still known when the place is opened anew? */
 	readonly keepsCursors: boolean;
-	open(path: string): TaskBackend;
+	open(path: string): Promise<TaskBackend>;
+	/** Where it can be brought back: its one connection. */
+	own?(backend: TaskBackend): RewindableTasks;
 }
 
-async function tell(acts: readonly Act[], { open, keepsCursors }: Kind): Promise<void> {
+interface Look {
+	readonly cursor: string;
+	/** Else all tasks are told. */
+	readonly isKnown: boolean;
+	readonly tasks: readonly unknown[];
+	readonly versions: ReadonlyMap<string, number>;
+}
+
+async function tell(acts: readonly Act[], { open, keepsCursors, own }: Kind): Promise<void> {
 	const path = join(directory, `${++places}`);
-	const opened = [open(path), open(path)];
-	const writers = [...opened] as [TaskBackend, TaskBackend];
-	const model = new NaiveTasks();
+	const first = await open(path);
+	const writers: [TaskBackend, TaskBackend] = [first, own ? first : await open(path)];
+	const opened: TaskBackend[] = [...writers];
+	let model = new NaiveTasks();
 	/** Ids of the backend, by those of the model: `#0`, `#1` and so on. */
-	const ids = new Map<string, string>();
+	let ids = new Map<string, string>();
+	const kept = new Map<number, readonly [NaiveTasks, Map<string, string>]>();
 	const real = (id: string): string => ids.get(id) ?? "nobody";
 	const keys: string[] = [];
 	/** What each writer has seen. `versions` counts how often a task was changed. */
 	const versions = new Map<string, number>();
-	const looks: { cursor: string; tasks: readonly unknown[]; versions: Map<string, number> }[] = [];
+	const looks: Look[] = [];
 	for (const writer of writers)
-		looks.push({ cursor: (await writer.changedSince()).cursor, tasks: [], versions: new Map() });
+		looks.push({ cursor: (await writer.changedSince()).cursor, isKnown: true, tasks: [], versions: new Map() });
+	const forgotten = (by: number): void => {
+		looks[by] = { ...(looks[by] as Look), isKnown: false, tasks: [] };
+	};
 
 	const asModel = ({ createdAt: _made, changedAt: _changed, ...task }: Task): unknown => {
 		const named = new Map([...ids].map(([name, id]) => [id, name]));
 		return { ...task, id: named.get(task.id), waitsFor: task.waitsFor.map((id) => named.get(id)) };
 	};
 	const look = async (by: number): Promise<void> => {
-		const before = looks[by] as (typeof looks)[number];
+		const before = looks[by] as Look;
 		const { tasks, gone, cursor } = await (writers[by] as TaskBackend).changedSince(before.cursor);
 		const seen = tasks.map(asModel) as { id: string }[];
 		const now = model.list();
 		expect(gone).toEqual([]);
-		expect(seen.toSorted((a, b) => (a.id < b.id ? -1 : 1))).toEqual(
+		expect(seen.toSorted((a, b) => Number(a.id.slice(1)) - Number(b.id.slice(1)))).toEqual(
 			now.filter(({ id }) => seen.some((each) => each.id === id)),
 		);
 		const has = (id: string): boolean => seen.some((each) => each.id === id);
@@ -84,9 +102,9 @@ async function tell(acts: readonly Act[], { open, keepsCursors }: Kind): Promise
 			if (JSON.stringify(task) !== JSON.stringify(before.tasks[i]))
 				expect([task.id, has(task.id)]).toEqual([task.id, true]);
 			const isUnchanged = (before.versions.get(task.id) ?? 0) === (versions.get(task.id) ?? 0);
-			if (isUnchanged && before.cursor !== "") expect([task.id, has(task.id)]).toEqual([task.id, false]);
+			if (isUnchanged && before.isKnown) expect([task.id, has(task.id)]).toEqual([task.id, false]);
 		}
-		looks[by] = { cursor, tasks: now, versions: new Map(versions) };
+		looks[by] = { cursor, isKnown: true, tasks: now, versions: new Map(versions) };
 	};
 
 	for (const [n, { kind, by, task, other, status, again, isTwice }] of acts.entries()) {
@@ -95,13 +113,31 @@ async function tell(acts: readonly Act[], { open, keepsCursors }: Kind): Promise
 			continue;
 		}
 		if (kind === "reopen") {
-			const writer = open(path);
+			if (own) await writers[0].close();
+			const writer = await open(path);
 			opened.push(writer);
 			writers[by] = writer;
-			// Forgotten, as an empty one is.
-			if (!keepsCursors) looks[by] = { cursor: "", tasks: [], versions: new Map() };
+			if (own) writers.fill(writer);
+			for (const each of own ? [0, 1] : [by]) if (!keepsCursors) forgotten(each);
 			continue;
 		}
+		if (own && kind === "capture" && kept.size < 9) {
+			// Each seq once: a second capture of one changes nothing.
+			const seq = kept.size + 1;
+			await own(writers[0]).capture(seq);
+			kept.set(seq, [model.copy(), new Map(ids)]);
+		}
+		if (own && kind === "restore") {
+			const going = own(writers[0]).restoreToSeq(task + 1, () => true);
+			const seq = [...kept.keys()].findLast((at) => at <= task + 1);
+			if (seq === undefined) await expect(going).rejects.toMatchObject({ code: "SNAPSHOT_NO_GENERATION" });
+			else {
+				expect(await going).toBe(seq);
+				[model, ids] = [kept.get(seq)?.[0].copy() ?? model, new Map(kept.get(seq)?.[1])];
+				for (const each of [0, 1]) forgotten(each);
+			}
+		}
+		if (kind === "capture" || kind === "restore") continue;
 		const key = keys.at(-1 - (again ?? 99)) ?? `k${n}`;
 		keys.push(key);
 		const count = ids.size;
@@ -136,7 +172,7 @@ async function tell(acts: readonly Act[], { open, keepsCursors }: Kind): Promise
 	}
 
 	for (const by of [0, 1]) await look(by);
-	for (const writer of [...writers, open(path)]) {
+	for (const writer of [...writers, ...(own ? [] : [await open(path)])]) {
 		opened.push(writer);
 		expect((await writer.list()).map(asModel)).toEqual(model.list());
 		for (const [name, id] of ids)
@@ -164,19 +200,33 @@ const acts = fc.array(act, { maxLength: 24 });
 test("sqlite: each history ends as the naive one, for both writers and for one that comes later", {
 	timeout: 3_600_000,
 }, async () => {
-	const kind: Kind = { keepsCursors: true, open: (path) => sqliteTasks({ path }) };
+	const kind: Kind = { keepsCursors: true, open: async (path) => sqliteTasks({ path }) };
 	await fc.assert(
 		fc.asyncProperty(acts, (each) => tell(each, kind)),
-		histories(20, 100),
+		histories(20, 60),
 	);
 });
 
 test("a directory of files: each history ends as the naive one, without a transaction", {
 	timeout: 3_600_000,
 }, async () => {
-	const kind: Kind = { keepsCursors: false, open: directoryTasks };
+	const kind: Kind = { keepsCursors: false, open: async (path) => directoryTasks(path) };
 	await fc.assert(
 		fc.asyncProperty(acts, (each) => tell(each, kind)),
-		histories(10, 50),
+		histories(10, 30),
+	);
+});
+
+test("sqlite that goes back: at each moment it is as the naive one, which keeps copies", {
+	timeout: 3_600_000,
+}, async () => {
+	const kind: Kind = {
+		keepsCursors: false,
+		open: (path) => rewindableSqliteTasks({ path: join(path, "tasks.db"), directory: join(path, "generations"), log }),
+		own: (backend) => backend as RewindableTasks,
+	};
+	await fc.assert(
+		fc.asyncProperty(acts, (each) => tell(each, kind)),
+		histories(10, 30),
 	);
 });

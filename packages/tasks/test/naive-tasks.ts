@@ -8,9 +8,18 @@ export type Answer = Wrote | { readonly code: string };
 
 export class NaiveTasks {
 	/** In the order of making. `ready` stands for `blocked` too. */
-	readonly #tasks: Known[] = [];
-	readonly comments = new Map<string, string[]>();
-	readonly keys = new Map<string, Wrote>();
+	#tasks: Known[] = [];
+	comments = new Map<string, readonly string[]>();
+	keys = new Map<string, Wrote>();
+
+	/** All that there is, as it is now: values do not change. */
+	copy(): NaiveTasks {
+		const copy = new NaiveTasks();
+		copy.#tasks = [...this.#tasks];
+		copy.comments = new Map(this.comments);
+		copy.keys = new Map(this.keys);
+		return copy;
+	}
 
 	list(): readonly Known[] {
 		return this.#tasks.map((task) => {

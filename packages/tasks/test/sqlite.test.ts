@@ -151,6 +151,27 @@ async function codeOfUse(): Promise<unknown> {
 	}
 }
 
+test("a database that version 1 has written opens for good, with its keys and cursors", async () => {
+	await mkdir(dirname(path), { recursive: true });
+	const then = new Database(path);
+	then.exec(await readFile(join(import.meta.dirname, "golden", "tasks-v1.sql"), "utf8"));
+	then.close();
+	const tasks = sqliteTasks({ path });
+	expect(
+		(await tasks.list()).map(({ id, title, status, outcome, waitsFor }) => [id, title, status, outcome, waitsFor]),
+	).toEqual([
+		["t1", "Count the orders", "done", "42 orders", []],
+		["t2", "Mail the report", "ready", undefined, ["t1"]],
+		["t3", "Look again", "aborted", "nobody asked", ["t2"]],
+	]);
+	expect(await tasks.comments("t1")).toEqual([{ id: "c1", task: "t1", text: "Ask Ana first", at: 1_700_000_000_004 }]);
+	expect(await tasks.written("k3")).toMatchObject({ task: { id: "t2", status: "blocked" } });
+	expect(await tasks.written("k4")).toMatchObject({ comment: { id: "c1" } });
+	expect((await tasks.changedSince("0123456789abcdef:5")).tasks.map(({ id }) => id)).toEqual(["t3"]);
+	expect((await tasks.create({ title: "new" }, "k9")).id).toBe("t4");
+	await tasks.close();
+});
+
 test("a database with the columns of yesterday gets today's at the start, once", async () => {
 	const { tasks } = withConnection();
 	const { id } = await tasks.create({ title: "a" }, "a");

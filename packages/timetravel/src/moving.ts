@@ -33,7 +33,8 @@ export interface CheckoutOptions {
 	readonly expect?: Seq;
 	/** A name of the kind of rewind, for people. Default: `"both"`. */
 	readonly mode?: string;
-	readonly counts?: Readonly<Record<string, number>>;
+	/** Numbers for people, which the reset keeps. A function is asked once what is covered is quiet: what that has still written is in them. */
+	readonly counts?: MovedBy["counts"] | (() => Promise<MovedBy["counts"]>);
 	/** Says what goes along outside the log, once all work is quiet: `along` of a {@link MovePreview}. If it throws, nothing is written. */
 	along?(): Promise<MovePreview["along"]>;
 	/** Does all work stop for it, and not only what it covers: for what goes along and belongs to all? Default: no. */
@@ -224,7 +225,7 @@ export class Mover implements Moving {
 	}
 
 	go(seq: Seq, options: CheckoutOptions, { onlyUndo }: { onlyUndo: boolean }): Promise<Checkout> {
-		const { drop, scope = {}, actor = "user", mode = "both", counts, expect, stopsAll } = options;
+		const { drop, scope = {}, actor = "user", mode = "both", expect, stopsAll } = options;
 		return this.exclusively(undefined, async () => {
 			assertActor(actor);
 			// Records that come while work stops change neither kind nor target: only a reset could, and moves are exclusive.
@@ -236,9 +237,10 @@ export class Mover implements Moving {
 			// Going to the confirmed tip itself takes nothing back, even if work has gone on since.
 			const isNone = target === (expect ?? preview.tip);
 			if (!isNone && onlyUndo && preview.kind === "fork_switch") throw this.#notActive(seq);
-			const how = { mode, actor, ...(counts ? { counts } : {}) };
-			const steps = this.#steps(expect, options.along);
-			const moved = isNone ? undefined : await moveWith(this.#parts, steps, stopping(preview, stopsAll), how);
+			const steps = this.#steps(expect, options);
+			const moved = isNone
+				? undefined
+				: await moveWith(this.#parts, steps, stopping(preview, stopsAll), { mode, actor });
 			return {
 				kind: moved ? preview.kind : "none",
 				seq: moved?.seq ?? this.#reading.wal.tip,
@@ -300,8 +302,8 @@ export class Mover implements Moving {
 	): Promise<void> {
 		assertActor(actor);
 		this.#reading.retained.assertHas(seq);
-		const { error } = labelName.safeParse(name);
-		if (error) throw noLabel(`${shown(name)} cannot be a label: expected ${error.issues[0]?.message}`, { name });
+		const why = whyNoLabel(name);
+		if (why !== undefined) throw noLabel(`${shown(name)} cannot be a label: ${why}`, { name });
 		await this.#relabel(
 			expect,
 			(was) => {
@@ -381,11 +383,15 @@ export class Mover implements Moving {
 	}
 
 	/** The steps of a move that already has the timeline to itself. `expect` binds it to its preview. */
-	#steps(expect: Seq | undefined, along: CheckoutOptions["along"]): Moving {
+	#steps(expect: Seq | undefined, options: Pick<CheckoutOptions, "along" | "counts">): Moving {
 		return {
 			exclusively: (_, work) => work(),
 			quiet: (preview) => this.quiet(preview),
-			write: async (preview, by) => this.#write(await taking(preview, along?.()), by, expect),
+			write: async (preview, by) => {
+				const { counts: of } = options;
+				const counts = typeof of === "function" ? await of() : of;
+				return this.#write(await taking(preview, options.along?.()), { ...by, ...given({ counts }) }, expect);
+			},
 			unsettled: () => this.unsettled(),
 			rebuild: (move) => this.rebuild(move),
 			settled: (move) => this.settled(move),
@@ -509,6 +515,16 @@ const backOf = (verb: "undo" | "redo", { target, back }: Extract<Move["inverse"]
 
 const noLabel = (message: string, detail: Record<string, unknown>): TimetravelError =>
 	new TimetravelError("TIMETRAVEL_LABEL", message, detail);
+
+/** Undefined: it can be one. */
+function whyNoLabel(name: string): string | undefined {
+	const { error } = labelName.safeParse(name);
+	if (!error) return undefined;
+	if (/^(main|b\d+)$/.test(name)) return "it is how a branch is named; choose another name";
+	if (/^\d+$/.test(name)) return "it would be read as a seq; choose a name with a letter";
+	if (/^[._-]/.test(name)) return `it begins with "${name[0]}"; a label begins with a letter or a digit`;
+	return `expected ${error.issues[0]?.message}`;
+}
 
 /** A name that somebody gave: it may be long, and hold what acts on a terminal. */
 const shown = (name: string): string => JSON.stringify(name.slice(0, 64).replace(/[^\p{L}\p{N}\p{P}\p{S} ]/gu, "?"));

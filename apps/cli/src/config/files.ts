@@ -27,9 +27,13 @@ export interface Where {
 	readonly state: string;
 }
 
+/** Where this user's own configuration lies (XDG Base Directory). */
+export const ownDirectory = ({ XDG_CONFIG_HOME: at = "" }: Env): string =>
+	join(isAbsolute(at) ? at : join(homedir(), ".config"), "reyn");
+
 /** In the order in which they count: a later one is stronger. */
-export function configFiles({ cwd, state }: Where, { XDG_CONFIG_HOME: at = "" }: Env): readonly ConfigFile[] {
-	const own = join(isAbsolute(at) ? at : join(homedir(), ".config"), "reyn/config.yaml");
+export function configFiles({ cwd, state }: Where, env: Env): readonly ConfigFile[] {
+	const own = join(ownDirectory(env), "config.yaml");
 	return [
 		{ path: own, name: own, isShared: false },
 		...["reyn.yaml", "reyn.local.yaml"].map((name) => ({ path: resolve(cwd, name), name, isShared: true })),
@@ -92,6 +96,7 @@ function deniedIn({
 	model,
 	models,
 	prices,
+	skills,
 	in_doubt: { default: inDoubt, per_tool: perTool = {} } = {},
 	plan_resume: { child_purity: childPurity = {} } = {},
 	scripts,
@@ -108,6 +113,11 @@ function deniedIn({
 		return {
 			path: ["prices"],
 			why: "a file that lies in a directory says no prices, as the directory may come from a stranger, who could make your budget last longer than you meant. Say them in your own configuration (reyn config path)",
+		};
+	if (skills !== undefined)
+		return {
+			path: ["skills"],
+			why: "a file that lies in a directory names no packages of skills, as their code runs here and the directory may come from a stranger. Name them in your own configuration (reyn config path)",
 		};
 	const again = Object.keys(perTool).find((tool) => perTool[tool] === "retry");
 	if (inDoubt === "retry" || again !== undefined)

@@ -156,6 +156,17 @@ export const configSchema = shape(
 			},
 			"when you are asked whether work goes on",
 		),
+		skills: z
+			.array(
+				z
+					.string()
+					.max(214)
+					.regex(/^(?:@[a-z0-9][\w.-]*\/)?[a-z0-9][\w.-]*(?:\/[\w.-]+)*$/, "expected the name of a package"),
+			)
+			.max(100)
+			.describe(
+				"packages whose default export is a skill, or a list of skills, installed beside your own configuration (npm install --prefix); not in a file of a directory, as their code runs here",
+			),
 		skill_resume: shape(
 			{ default: skills.default.unwrap(), per_skill: skills.per_skill.unwrap() },
 			"what to do with effects of skills that may or may not have happened",

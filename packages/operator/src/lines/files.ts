@@ -20,8 +20,12 @@ export const uncoveredText = ({ name, calls }: ChangedFiles["uncovered"][number]
 const signs = { made: "+", changed: "~", removed: "-", unknown: "?" } as const;
 
 function fileText({ by, others, ...file }: ChangedFile): readonly string[] {
-	return linesOf(file, byText(by), [
-		...(others.between ? ["changed in between by somebody else"] : []),
+	const notes = others.between ? ["changed in between by somebody else"] : [];
+	// That it is there, or is not, is what was done to it last.
+	if (others.since === true && (file.change === "made" || file.change === "removed"))
+		return linesOf(file, ` by somebody else${byText(by, "after")}`, notes);
+	return linesOf(file, byText(by, "by"), [
+		...notes,
 		...(others.since === true ? ["changed since by somebody else"] : []),
 	]);
 }
@@ -51,10 +55,10 @@ function linesOf(
 }
 
 /** ` by default/main turn 12 (#14, #16)`. */
-function byText(by: ChangedFile["by"]): string {
+function byText(by: ChangedFile["by"], how: "by" | "after"): string {
 	const works = Map.groupBy(by, ({ scope, lane }) => `${scopeText(scope)} ${lane.split("/").slice(0, 2).join(" ")}`);
 	const texts = [...works].map(
 		([work, all]) => `${work} (${all.map(({ seq, inDoubt }) => `#${seq}${inDoubt ? " in doubt" : ""}`).join(", ")})`,
 	);
-	return texts.length > 0 ? ` by ${texts.join(", ")}` : "";
+	return texts.length > 0 ? `${how === "by" ? "" : ","} ${how} ${texts.join(", ")}` : "";
 }

@@ -21,7 +21,7 @@ import { rewind } from "./rewind.ts";
 import { scriptExplain, scriptList, scriptResume, scriptRun, scriptShow, scriptVerify } from "./script.ts";
 import { search, sessions, transcript } from "./sessions.ts";
 import { show } from "./show.ts";
-import { skillDiscard, skillList, skillResume, skillRun } from "./skill.ts";
+import { skillDiscard, skillList, skillResume, skillRun, skillShow } from "./skill.ts";
 import { spend } from "./spend.ts";
 import { status } from "./status.ts";
 import { taskAdd, taskAssign, taskList, taskShow } from "./task.ts";
@@ -52,7 +52,7 @@ export const verbs: readonly Verb[] = [
 		gc,
 	],
 	...[planList, planShow, planPause, planResume, planRetry, planAmend, planDiscard],
-	...[skillList, skillRun, skillDiscard, skillResume],
+	...[skillList, skillShow, skillRun, skillDiscard, skillResume],
 	...[taskList, taskShow, taskAdd, taskAssign],
 	...[scriptRun, scriptResume, scriptExplain, scriptList, scriptShow, scriptVerify],
 	...[walVerify, walInspect, walTail, walStats, walRepair],

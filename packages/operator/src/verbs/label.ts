@@ -27,7 +27,15 @@ export const label = writeVerb({
 		const { tip } = runtime.wal;
 		const found = await parseRef(ref, runtime);
 		await runtime.timeline.record(found);
-		return { name, seq: found, ...(move && { was: await labelled(runtime, name) }), tip };
+		if (move) return { name, seq: found, was: await labelled(runtime, name), tip };
+		const known = (await runtime.timeline.labels()).find((each) => each.name === name);
+		if (known && known.seq !== found)
+			throw new OperatorError(
+				"OPERATOR_ARGS",
+				`label: "${name}" is the label of seq ${known.seq} already; choose another name, or move it with --move`,
+				{ name, seq: known.seq },
+			);
+		return { name, seq: found, tip };
 	},
 	shown: ({ name, seq, was }) => [
 		`#${seq} is "${name}" from then on${was === undefined ? "" : `, and #${was} no longer`}`,

@@ -79,7 +79,7 @@ export const rewind = writeVerb({
 	nothing(found) {
 		const { preview } = found;
 		if (preview.mode === "cancel") return shown(found);
-		return preview.kind === "none" ? ["nothing was written: the state is as of there already"] : undefined;
+		return preview.kind === "none" ? [NOTHING] : undefined;
 	},
 	undone({ preview: { kind, mode, tip: seq, target, affected, dropped } }) {
 		if (kind !== "none" || mode === "cancel") return {};
@@ -95,17 +95,22 @@ export const rewind = writeVerb({
 	isDoneBy: (record, { preview: { target, mode } }, actor) =>
 		(reset.is(record) && record.data.mode === mode && record.data.target === target && record.data.actor === actor) ||
 		(rewindNote.is(record) && record.data.target === target && record.data.actor === actor),
-	lines({ result: { kind, seq, target, dropped }, paused, files }, say, { preview: { mode }, turn }) {
+	lines({ result: { kind, seq, target, dropped }, paused, files }, say, { preview: { mode, dropped: seen }, turn }) {
+		const more = (dropped?.all ?? 0) - (seen?.all ?? dropped?.all ?? 0);
+		const since = more > 0 ? ` (${more} of them came while work went on and was stopped)` : "";
 		const done = {
-			none: "nothing was written: the state is as of there already",
+			none: NOTHING,
 			note: `done: a note about all since #${target} joined the conversation at #${seq}; nothing was taken away`,
-			reset: `done: a reset at #${seq} that takes ${dropped ? counted(dropped.all, "record") : "an unknown number of records"} away; ${parts[mode] ?? "the state"} is as of #${target}. Go back with: ${say`undo`}`,
+			reset: `done: a reset at #${seq} that takes ${dropped ? counted(dropped.all, "record") : "an unknown number of records"} away${since}; ${parts[mode] ?? "the state"} is as of #${target}. Go back with: ${say`undo`}`,
 		};
 		const again =
 			turn === undefined ? [] : [`turn #${turn} goes on from there; where nothing works on it, with: ${say`resume`}`];
 		return [done[kind], ...again, ...filesDoneLines(files), ...pausedLines(paused, say)];
 	},
 });
+
+const NOTHING =
+	"nothing was written: the state is as of there already. @ is where you are; @-1 is a checkpoint back, and log lists them all";
 
 const notWithin = (turn: number, target: number): OperatorError =>
 	new OperatorError(

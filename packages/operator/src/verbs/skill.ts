@@ -1,33 +1,143 @@
-/** `skill list | run | discard | resume`: runs of skills. */
-import type { Restored } from "@reyn/runtime";
-import { skillRunDiscarded } from "@reyn/skill-resume";
+/** `skill list | show | run | discard | resume`: which skills there are, and their runs. */
+
+import { journal } from "@reyn/journal";
+import { entriesOf, lanesOf } from "@reyn/journal/internal";
+import type { Runtime } from "@reyn/runtime";
+import {
+	analyze,
+	type FoundSkills,
+	jsonSchemaOf,
+	type Phase,
+	runLane,
+	type Skill,
+	skillNamed,
+	skillRunDiscarded,
+} from "@reyn/skill-resume";
 import { z } from "zod";
 import { option, type Param, word } from "../param.ts";
-import { list, seq, skillRunShape } from "../shapes.ts";
+import { list, seq, skillProblemShape, skillRunShape, skillShape, texts } from "../shapes.ts";
+import { oneLine } from "../text.ts";
 import { readVerb, workVerb, writeVerb } from "../verb.ts";
 import { session } from "./ref.ts";
 
 const run = word("run", "the id of a run in flight, as skill list has them", z.string());
+const name = word("name", "a skill that there is", z.string());
 
 export const skillList = readVerb({
 	name: "skill list",
-	summary: "skill runs that are in flight",
+	summary: "skills that there are, those that do not load, and runs that are in flight",
 	params: {},
 	example: "",
-	result: list(skillRunShape),
-	read: async (runtime) => skillsOf(runtime.restored()),
-	lines: (found) => (found.length > 0 ? skillLines(found) : ["no skill run is in flight"]),
+	result: z.object({ runs: list(skillRunShape), skills: list(skillShape), problems: list(skillProblemShape) }),
+	async read(runtime) {
+		const found = await runtime.skills();
+		return {
+			runs: runsOf(runtime, found),
+			skills: found.skills.map(toldSkill),
+			problems: found.problems.map(({ name, path, error: { code, message, detail } }) => ({
+				...{ name, path, code, message },
+				...(typeof detail.line === "number" && { line: detail.line }),
+				...(typeof detail.phase === "string" && { phase: detail.phase }),
+			})),
+		};
+	},
+	lines: ({ runs, skills, problems }) => [
+		...(runs.length > 0 ? skillLines(runs) : ["no skill run is in flight"]),
+		...skills.map(({ name, description, path }) => `${name}  ${oneLine(description, 100)}  ${path ?? "built in"}`),
+		...problems.map(({ name, message }) => `${name || "skills"} does not load: ${oneLine(message, 300)}`),
+	],
 });
 
-/** The skill runs in flight, as they are told. */
-export const skillsOf = ({ runs }: Pick<Restored, "runs">): readonly z.infer<typeof skillRunShape>[] =>
-	runs.map(({ phase, ...each }) => ({ ...each, ...(phase !== undefined && { phase }) }));
+const toldSkill = ({ name, description, source }: Skill): z.infer<typeof skillShape> => ({
+	...{ name, description },
+	...source,
+});
+
+const ANY_PHASE = "any phase, or done";
+
+export const skillShow = readVerb({
+	name: "skill show",
+	summary: "a skill: its input, its phases with their ways and tools, and where it lies",
+	params: { name },
+	example: "digest",
+	result: z.object({
+		...skillShape.shape,
+		purity: z.string(),
+		/** As JSON Schema. Absent: its schema cannot say so. */
+		input: z.record(z.string(), z.unknown()).exactOptional(),
+		start: z.string(),
+		maxVisits: z.int(),
+		phases: list(
+			z.object({
+				name: z.string(),
+				by: z.enum(["function", "model"]),
+				/** Where it may go; `done` is the end. Absent: its code says so. */
+				next: texts.exactOptional(),
+				tools: texts.exactOptional(),
+			}),
+		),
+	}),
+	async read(runtime, { name }) {
+		const skill = skillNamed(await runtime.skills(), name);
+		const { purity, start, maxVisits, phases } = skill;
+		const input = jsonSchemaOf(skill.input);
+		return {
+			...toldSkill(skill),
+			...{ purity, start, maxVisits },
+			...(input && { input }),
+			phases: Object.entries(phases).map(([name, phase]) => ({ name, ...workOfPhase(phase) })),
+		};
+	},
+	lines: ({ name, description, path, hash, purity, input, start, maxVisits, phases }) => [
+		`${name}  ${oneLine(description, 200)}`,
+		`from ${path ?? "reyn itself"}${hash === undefined ? "" : `  sha256 ${hash}`}`,
+		`does to the world: ${purity}`,
+		`input ${input === undefined ? "as its schema has it" : JSON.stringify(input)}`,
+		`begins with ${start}; each phase at most ${maxVisits} times`,
+		...phases.map(({ name, by, next, tools = [] }) =>
+			[
+				`  ${name}`,
+				by,
+				...(tools.length > 0 ? [`tools ${tools.join(", ")}`] : []),
+				`to ${next?.join(" or ") ?? ANY_PHASE}`,
+			].join("  "),
+		),
+	],
+});
+
+function workOfPhase(phase: Phase<unknown>) {
+	if (typeof phase === "function") return { by: "function" as const };
+	const { next = "done", tools = [] } = phase;
+	return { by: "model" as const, next: [next].flat(), tools: [...tools] };
+}
+
+/** The skill runs in flight, as they are told; those that wait for their skill, too. */
+export async function skillsOf(runtime: Runtime): Promise<readonly z.infer<typeof skillRunShape>[]> {
+	if (runtime.restored().runs.length === 0) return [];
+	return runsOf(runtime, await runtime.skills());
+}
+
+function runsOf(runtime: Runtime, { skills, problems }: FoundSkills): readonly z.infer<typeof skillRunShape>[] {
+	return runtime.restored().runs.map(({ phase, hash, ...each }) => {
+		const skill = skills.find(({ name }) => name === each.skill);
+		const problem = problems.find(({ name }) => name === each.skill);
+		const isChanged = hash !== undefined && skill !== undefined && skill.source?.hash !== hash;
+		return {
+			...each,
+			...(phase !== undefined && { phase }),
+			...(isChanged && { isChanged: true as const }),
+			...(!skill && { waits: problem?.error.message ?? `there is no skill ${each.skill}` }),
+		};
+	});
+}
 
 export const skillLines = (all: readonly z.infer<typeof skillRunShape>[]): readonly string[] =>
-	all.map(({ run, skill, status, phase = "", parent }) =>
+	all.map(({ run, skill, status, phase = "", parent, isChanged, waits }) =>
 		[
 			`${run}  ${skill}  ${status}  ${phase}`.trimEnd(),
 			...(parent ? [`of step ${parent.step} of ${parent.kind} ${parent.id}`] : []),
+			...(isChanged ? ["its skill has changed since it began"] : []),
+			...(waits === undefined ? [] : [`waits: ${oneLine(waits, 300)}`]),
 		].join("  "),
 	);
 
@@ -39,10 +149,9 @@ const input: Param = {
 export const skillRun = workVerb({
 	name: "skill run",
 	summary: "run a skill in the background",
-	params: { name: word("name", "a skill that there is", z.string()), input, session },
+	params: { name, input, session },
 	example: `digest --input '{"topic":"recovery"}'`,
 	begun: z.object({ run: z.string() }),
-	check: async () => {},
 	begin: async (runtime, { name, input, session }) => ({ run: await runtime.runSkill(name, input, session) }),
 	lines: ({ run }) => [`skill run ${run} started`],
 });
@@ -68,6 +177,78 @@ export const skillDiscard = writeVerb({
 	lines: ({ run }) => [`skill run ${run} is discarded`],
 });
 
+const goingOnShape = z.object({
+	run: z.string(),
+	skill: z.string(),
+	tip: seq,
+	/** Where it goes on. Absent: all phases are finished, and its output is to be told. */
+	phase: z.string().exactOptional(),
+	visit: z.int().exactOptional(),
+	/** The phases that are finished, and are not run again, with how often each was. */
+	finished: z.record(z.string(), z.int()),
+	isChanged: z.literal(true).exactOptional(),
+	waits: z.string().exactOptional(),
+	/** What the model calls of the open phase cost so far. */
+	paid: z.object({ calls: z.int(), tokens: z.int() }),
+});
+
+async function goingOn(runtime: Runtime, run: string): Promise<z.infer<typeof goingOnShape>> {
+	// First: what comes while it is looked up was not seen.
+	const { tip } = runtime.wal;
+	const known = runtime.findSkillRun(run);
+	const found = await runtime.skills();
+	const told = runsOf(runtime, found).find((each) => each.run === run);
+	const start = found.skills.find(({ name }) => name === known.skill)?.start ?? "";
+	const at = analyze(known, start);
+	const { phase, visit } = at.kind === "phase" ? at : { phase: undefined, visit: 0 };
+	const open = at.kind === "phase" && at.entered ? at.phase : undefined;
+	const finished = Object.entries(known.visits).map(
+		([name, times]) => [name, name === open ? times - 1 : times] as const,
+	);
+	const lane = phase === undefined ? undefined : `${runLane(run)}/${phase}/${visit}`;
+	return {
+		...{ run, skill: known.skill, tip },
+		...(phase !== undefined && phase !== "" && { phase, visit }),
+		finished: Object.fromEntries(finished.filter(([, times]) => times > 0)),
+		...(told?.isChanged && { isChanged: true as const }),
+		...(told?.waits !== undefined && { waits: told.waits }),
+		paid: lane === undefined ? { calls: 0, tokens: 0 } : paidBelow(runtime, told?.scope, lane),
+	};
+}
+
+function paidBelow(runtime: Runtime, scope: z.infer<typeof skillRunShape>["scope"] | undefined, lane: string) {
+	const state = runtime.view(scope).get(journal);
+	const lanes = lanesOf(state).filter((each) => each === lane || each.startsWith(`${lane}/`));
+	const usages = lanes.flatMap((each) =>
+		entriesOf(state, each).flatMap(({ outcome }) => (outcome?.type === "completed" ? (outcome.usage ?? []) : [])),
+	);
+	const tokens = usages.reduce((sum, { inputTokens, outputTokens }) => sum + inputTokens + outputTokens, 0);
+	return { calls: usages.length, tokens };
+}
+
+function goingOnLines({
+	run,
+	skill,
+	phase,
+	visit,
+	finished,
+	isChanged,
+	waits,
+	paid,
+}: z.infer<typeof goingOnShape>): readonly string[] {
+	const stay = Object.entries(finished).map(([name, times]) => (times > 1 ? `${name} (${times} times)` : name));
+	const where = phase === undefined ? "has only its output to tell" : `goes on in phase ${phase}, visit ${visit}`;
+	const of = `${paid.calls} model ${paid.calls === 1 ? "call" : "calls"}, ${paid.tokens} tokens`;
+	return [
+		`skill run ${run} of ${skill} ${where}`,
+		...(waits === undefined ? [] : [`it waits: ${oneLine(waits, 300)}`]),
+		...(stay.length > 0 ? [`finished, and not run again: ${stay.join(", ")}`] : []),
+		isChanged
+			? `its skill has changed since it began: calls of this phase that are as they were are not paid again. Which those are is known only when it runs; at most paid again: ${of}`
+			: `not paid again: what is recorded of this phase, ${of}`,
+	];
+}
+
 export const skillResume = workVerb({
 	name: "skill resume",
 	summary: "go on with a run that a rewind has paused",
@@ -75,6 +256,15 @@ export const skillResume = workVerb({
 	example: "s3f2a",
 	isAlone: true,
 	begun: z.object({ run: z.string() }),
+	preview: readVerb({
+		name: "skill resume",
+		summary: "where it goes on, whether its skill has changed since, and what may be paid again",
+		params: { run },
+		example: "s3f2a",
+		result: goingOnShape,
+		read: (runtime, { run }) => goingOn(runtime, run),
+		lines: goingOnLines,
+	}),
 	check: async (runtime, { run }) => void runtime.findSkillRun(run),
 	async begin(runtime, { run }) {
 		await runtime.resumeSkillRun(run);

@@ -32,7 +32,7 @@ export const status = readVerb({
 		const plans = await Promise.all(restored.plans.map((each) => withCost(runtime, each)));
 		return {
 			...{ turns, plans },
-			skills: skillsOf(restored),
+			skills: await skillsOf(runtime),
 			scripts: runtime.scripts.list().filter(({ status }) => status === "open"),
 			questions: runtime.questions(),
 			moves: runtime.timeline.unsettled().map(({ seq, target }) => ({ seq, target })),

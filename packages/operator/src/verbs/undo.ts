@@ -57,6 +57,11 @@ const stepVerb = (name: "undo" | "redo", summary: string) =>
 			files: filesRestored.exactOptional(),
 		}),
 		async look(runtime, { list: all, n, to, theirs }, isPreview): Promise<Seen> {
+			if (n !== undefined && !all)
+				throw new OperatorError(
+					"OPERATOR_ARGS",
+					`${name}: -n says how many --list names; to ${name} several, give --to with the number of the last of them`,
+				);
 			// First: what comes while it is looked up was not seen.
 			const { tip } = runtime.wal;
 			const isAny = all || to !== undefined;

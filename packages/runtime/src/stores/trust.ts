@@ -37,8 +37,8 @@ const SECRET_BYTES = 32;
 /** The largest file of the MAC, in bytes: it has a line for each sealed segment of a log that was trusted. */
 const MAX_CODE_BYTES = 16 * 1024 * 1024;
 const MAX_SEGMENT_BYTES = 512 * 1024 * 1024;
-/** Files that an empty state may have: neither starts any work. */
-const EMPTY: ReadonlySet<string> = new Set([".gitignore", CODE]);
+/** What an empty state may have: none of it starts any work. Of skills a person is asked by their texts. */
+const EMPTY: ReadonlySet<string> = new Set([".gitignore", CODE, "skills"]);
 
 /** What a process that was killed before there was a log has left in its place: nothing, or its lock, and what it was about to write. */
 const isOfNoLog = (names: readonly string[]): boolean =>

@@ -68,7 +68,7 @@ function hook(): void {
 			const loading = loadingOf(context.parentURL) ?? loadingOf(specifier);
 			if (!loading) return next(specifier, context);
 			const given = loading.provides[specifier];
-			if (given !== undefined) return { url: given, format: "module", shortCircuit: true };
+			if (given !== undefined) return { url: given, shortCircuit: true };
 			if (!/^(?:\.{0,2}\/|file:)/.test(specifier)) return next(specifier, context);
 			const url = new URL(specifier, context.parentURL);
 			const id = new URL(loadingOf(specifier) ? specifier : (context.parentURL as string)).searchParams.get(QUERY);

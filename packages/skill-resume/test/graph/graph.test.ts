@@ -88,11 +88,18 @@ class History {
 		this.engine = await this.engine.cut(after);
 		this.world.cut(this.engine.lines);
 		const completed = completedIn(this.engine, this.told);
-		if (!mayEdit || !random.chance(0.4)) return;
-		this.edits++;
-		this.form = edited(this.form, random);
+		if (mayEdit && random.chance(0.4)) {
+			this.edits++;
+			this.form = edited(this.form, random);
+		}
+		// Phases that are not finished are of the text that there is now, also where an edit was made behind them.
 		const kept = this.stands.slice(0, completed + 1);
 		this.stands = [...kept, ...trace(this.form, kept.at(-1) as Stand, said).slice(1)];
+	}
+
+	/** After an edit, branches may have begun otherwise than is recorded, where nobody can tell which call is which: it waits for a person. */
+	get isRefused(): boolean {
+		return this.edits > 0 && / does not do what is recorded/.test(this.ends.at(-1)?.failed.at(-1) ?? "");
 	}
 
 	assertOutcome(): void {
@@ -135,7 +142,7 @@ class History {
 
 const policies: readonly Policy[] = ["retry", "skip", "discard_skill"];
 
-async function history(seed: number): Promise<number> {
+async function history(seed: number): Promise<void> {
 	const random = seeded(seed);
 	const policy = random.pick(policies);
 	const told = new History(seed, randomForm(random), policy);
@@ -145,16 +152,15 @@ async function history(seed: number): Promise<number> {
 	for (let lives = 1 + random.below(3); lives > 0; lives--) {
 		await told.cut(1 + random.below(told.engine.tip), random, mayEdit);
 		await told.live();
+		if (told.isRefused) return;
 		told.assertOutcome();
 	}
-	const { tip } = told.engine;
 	await told.live();
 	expect(told.ends.at(-1)?.told, `${told.told}: told again`).toEqual([]);
-	return tip;
 }
 
 test("random skills, killed at random records and edited between", async () => {
-	const runs = Number(process.env.REYN_RUNS ?? sample(40, 400));
+	const runs = Number(process.env.REYN_RUNS ?? sample(15, 150));
 	for (let i = 0; i < runs; i++) await history(SEED * 1_000_003 + i);
 }, 3_600_000);
 
@@ -165,7 +171,7 @@ test("killed after each record of a run, and after each record of the run that g
 		for (const policy of sample(["retry"] as const, policies)) {
 			const whole = new History(seed, form, policy);
 			await whole.live();
-			for (let first = 1; first <= whole.engine.tip; first += sample(3, 1)) {
+			for (let first = 1; first <= whole.engine.tip; first += sample(12, 3)) {
 				const lengths = new Set<number>();
 				for (let second = 0; ; second++) {
 					const each = new History(seed, form, policy);

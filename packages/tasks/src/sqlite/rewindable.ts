@@ -56,11 +56,12 @@ export async function rewindableSqliteTasks({
 		capabilities: { transactions: true, supportsRewind: true },
 		capture: (seq) => generations.capture(seq),
 		async restoreToSeq(seq, isBase) {
+			const { database } = generations;
 			try {
 				return await generations.restoreToSeq(seq, isBase);
 			} finally {
-				// Also where that failed: it may be the restored one.
-				mark = freshMark();
+				// Also where that failed, and it may be the restored one.
+				if (generations.database !== database) mark = freshMark();
 			}
 		},
 		prune: (keep, options) => generations.prune(keep, options),

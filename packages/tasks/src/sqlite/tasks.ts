@@ -123,7 +123,7 @@ export class SqliteTasks implements TaskBackend {
 				at,
 			);
 			const n = Number(lastInsertRowid);
-			this.#run("INSERT INTO reyn_write (key, task, comment) VALUES (?, ?, ?)", key, task, n);
+			this.#run("INSERT OR REPLACE INTO reyn_write (key, task, comment) VALUES (?, ?, ?)", key, task, n);
 			return commentOn(id)({ n, text, at });
 		});
 	}
@@ -166,7 +166,12 @@ export class SqliteTasks implements TaskBackend {
 			const task = this.#task(row);
 			const { status, outcome, waitsFor, changedAt } = task;
 			const gave: Gave = { status, waitsFor, changedAt, ...(outcome !== undefined && { outcome }) };
-			this.#run("INSERT INTO reyn_write (key, task, gave) VALUES (?, ?, ?)", key, row.n, JSON.stringify(gave));
+			this.#run(
+				"INSERT OR REPLACE INTO reyn_write (key, task, gave) VALUES (?, ?, ?)",
+				key,
+				row.n,
+				JSON.stringify(gave),
+			);
 			return task;
 		});
 	}
@@ -174,13 +179,15 @@ export class SqliteTasks implements TaskBackend {
 	#written(key: string): TaskWritten | undefined {
 		const write = this.#get<WriteRow>("SELECT task, comment, gave FROM reyn_write WHERE key = ?", key);
 		if (!write) return undefined;
-		const row = this.#get<TaskRow>("SELECT * FROM reyn_task WHERE n = ?", write.task) as TaskRow;
+		const row = this.#get<TaskRow>("SELECT * FROM reyn_task WHERE n = ?", write.task);
+		// Who removes a task by `sqlite3` leaves what names it: foreign keys are off there.
+		if (!row) return undefined;
 		if (write.gave !== null) {
 			const { outcome: _now, ...task } = this.#task(row);
 			return { task: { ...task, ...(JSON.parse(write.gave) as Gave) } };
 		}
-		const comment = this.#get<CommentRow>("SELECT * FROM reyn_comment WHERE n = ?", write.comment) as CommentRow;
-		return { comment: commentOn(row.id)(comment) };
+		const comment = this.#get<CommentRow>("SELECT * FROM reyn_comment WHERE n = ?", write.comment);
+		return comment && { comment: commentOn(row.id)(comment) };
 	}
 
 	/** And what waits for it: that becomes ready, or is blocked again. */

@@ -465,6 +465,9 @@ export function testTaskBackend(
 			expect((await tasks.setStatus(waiting.id, "ready", "again")).status).toEqual("ready");
 			const fresh = await tasks.create({ title: "c" }, "c");
 			expect(fresh.id === id).toEqual(false);
+			// Its key may be kept, or gone with it: the write is made at most once more.
+			const again = await tasks.create({ title: "a again" }, "a");
+			expect(await tasks.create({ title: "a once more" }, "a")).toEqual(again);
 		});
 
 		test("what another program changes is seen, and told as a change", async (place) => {
