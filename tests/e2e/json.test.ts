@@ -28,6 +28,8 @@ const cases: Readonly<Record<string, Case>> = {
 	interrupt: { fails: [[], 3] },
 	compact: { does: [], after: ["run", "-p", "where does a fox sleep by day?"], fails: [["--session", "nobody"], 3] },
 	resume: { fails: [[], 3] },
+	archive: { does: ["--dry-run"], fails: [[], 4] },
+	reset: { does: ["--dry-run"], fails: [NONE, 2] },
 	status: { does: [], fails: [NONE, 2] },
 	spend: { does: [], fails: [NONE, 2] },
 	sessions: { does: [], fails: [NONE, 2] },

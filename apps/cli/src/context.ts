@@ -6,6 +6,7 @@ import type { Model } from "@reyn/journal";
 import { tracedModel } from "@reyn/offline-model";
 import { type Moment, type ServeOptions, serveVerbs } from "@reyn/operator";
 import {
+	besideState,
 	fileStore,
 	isUnreadable,
 	layoutOf,
@@ -138,7 +139,7 @@ export async function readsOf(globals: Globals): Promise<number | undefined> {
 
 /** What is closed to the file tools, and what they may do where the system cannot keep them inside their directory. */
 export const rootOptionsOf = ({ allowUnsafePaths = false }: Globals, state: string) => ({
-	closed: [state, secretsDirectory()],
+	closed: [state, ...besideState(state), secretsDirectory()],
 	allowUnsafePaths,
 });
 

@@ -3,13 +3,13 @@ import { readFileSync } from "node:fs";
 import { inspect } from "node:util";
 import { isNativeError } from "node:util/types";
 import { scopeText, sessionText, verbs, type WorkVerb, type WriteVerb } from "@reyn/operator";
-import { mainSession, type Runtime, type SessionScope } from "@reyn/runtime";
+import { besideState, finishArchive, mainSession, type Runtime, type SessionScope } from "@reyn/runtime";
 import { Argument, Command, CommanderError, InvalidArgumentError, Option, type OutputConfiguration } from "commander";
 import { adviceFor } from "./advice.ts";
 import { readAttached } from "./attached.ts";
 import type { Shell } from "./completion.ts";
 import { addConfig } from "./config/index.ts";
-import type { Globals } from "./context.ts";
+import { type Globals, stateOf } from "./context.ts";
 import { CliError, exitCodeOf } from "./exit-code.ts";
 import { exitCodes } from "./exit-codes.ts";
 import type { ExportOptions } from "./export-page.ts";
@@ -19,6 +19,7 @@ import { addScriptCommands } from "./script.ts";
 import { addNewSkill } from "./skills/new.ts";
 import { suggestAt } from "./suggest.ts";
 import type { OutputFormat } from "./telling.ts";
+import { secretsDirectory } from "./trust.ts";
 import { addVerbs, carryOutHere, groupOf } from "./verbs.ts";
 import { version } from "./version.ts";
 import { wholeNumber } from "./whole-number.ts";
@@ -141,10 +142,11 @@ export function commands(done: (exitCode: number) => void): Command {
 		.showHelpAfterError("(reyn --help says what there is)");
 	let chosen: ProcessOptions = {};
 	const globals = (): Globals => ({ ...program.opts<Globals>(), ...chosen });
-	program.hook("preAction", (_, command) => {
+	program.hook("preAction", async (_, command) => {
 		chosen = processOptionsOf(command);
 		const { cwd, state } = globals();
 		suggestAt({ cwd: program.getOptionValueSource("cwd") === "cli" ? cwd : undefined, state });
+		if (besideState(stateOf(globals())).length > 0) await finishArchive(stateOf(globals()), secretsDirectory());
 	});
 
 	program
@@ -163,9 +165,14 @@ export function commands(done: (exitCode: number) => void): Command {
 		.addOption(planOption())
 		.addOption(policyOption())
 		.option("--fork <ref>", "check out a moment first, and talk on from there; what came after it stays")
-		.option("--yes", "fork without asking")
+		.option("--reset", "end all that is in flight first; nothing is deleted, and one undo has it back")
+		.option("--yes", "fork, or reset, without asking")
 		.addHelpText("after", "\nExample: reyn chat --session work")
-		.action(async ({ fork, yes = false, ...options }: ChatFlags) => {
+		.action(async ({ fork, reset = false, yes = false, ...options }: ChatFlags) => {
+			if (reset) {
+				const endWork = verbs.find(({ name }) => name === "reset") as WriteVerb;
+				await carryOutHere(endWork, {}, globals(), { yes });
+			}
 			if (fork !== undefined) {
 				const checkout = verbs.find(({ name }) => name === "checkout") as WriteVerb;
 				await carryOutHere(checkout, { ref: fork }, globals(), { yes });
@@ -252,6 +259,17 @@ export function commands(done: (exitCode: number) => void): Command {
 		});
 
 	program
+		.command("archive")
+		.description("set the whole history aside under another name, and begin a new one behind it; nothing is deleted")
+		.option("--dry-run", "the preview, and nothing else")
+		.option("--yes", "do it without asking")
+		.addHelpText("after", "\nExample: reyn archive --dry-run")
+		.action(async (options: { yes?: boolean; dryRun?: boolean }) => {
+			const { archive } = await import("./archive.ts");
+			await archive(globals(), options);
+		});
+
+	program
 		.command("doctor")
 		.description("is all here that a durable agent needs: Node, the state, its disk, locks and syncs, the terminal")
 		.addHelpText("after", "\nExample: reyn doctor --json")
@@ -300,6 +318,7 @@ interface ChatFlags {
 	readonly resume?: SessionScope;
 	readonly session?: SessionScope;
 	readonly fork?: string;
+	readonly reset?: boolean;
 	readonly yes?: boolean;
 }
 

@@ -1,6 +1,6 @@
 /** The browser that the tests of the page use: one of this machine, or the one that npm has, so that a machine without any runs them too. */
 import { existsSync, rmSync } from "node:fs";
-import { mkdtemp } from "node:fs/promises";
+import { mkdtemp, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -41,5 +41,11 @@ async function unpacked(): Promise<Found> {
 	process.on("exit", () => rmSync(place, { recursive: true, force: true }));
 	if (TMPDIR === undefined) delete process.env.TMPDIR;
 	else process.env.TMPDIR = TMPDIR;
-	return { path, env: { LD_LIBRARY_PATH: join(libraries, "lib"), FONTCONFIG_PATH: fonts } };
+	// Its own configuration looks for them at one fixed place, where there may be none: then no text has a size.
+	const configuration = join(fonts, "reyn.conf");
+	await writeFile(
+		configuration,
+		`<fontconfig><dir>${fonts}</dir><dir>/usr/share/fonts</dir><cachedir>${fonts}/cache</cachedir></fontconfig>`,
+	);
+	return { path, env: { LD_LIBRARY_PATH: join(libraries, "lib"), FONTCONFIG_FILE: configuration } };
 }

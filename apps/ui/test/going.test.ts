@@ -100,6 +100,13 @@ test("files stay unless it is said; those of somebody else stay unless that is s
 		"sessions11",
 		"filesas they are2 go back, 1 stays",
 	]);
+	const whole = dialog.getByLabel("All files go back, or nothing is done");
+	await whole.check();
+	await dialog.getByText(/^so nothing is done: /).waitFor();
+	expect(await dialog.getByRole("button").allTextContents()).toEqual(["Close"]);
+	await whole.uncheck();
+	await dialog.getByRole("button", { name: "Rewind" }).waitFor();
+	await files.focus();
 	// The choice keeps the focus.
 	expect(await page.evaluate("document.activeElement.type")).toBe("checkbox");
 	const theirs = dialog.getByLabel("Also files that somebody else has changed since");
@@ -198,4 +205,35 @@ test("what was taken away by gc is drawn so, and no move there is offered", asyn
 	await page.getByRole("heading", { name: `#${left.seq} was taken away` }).waitFor();
 	// The browser notes it where what is shown was asked for just before it is known to be gone.
 	expect(wrong.filter((each) => !each.includes("422"))).toEqual([]);
+});
+
+test("a name goes from one moment to another only where that is asked for, and is taken away from where it is", async () => {
+	await using house = await openWriting();
+	const { writer } = house;
+	await house.call("write", { path: "first.md", text: "first" });
+	await house.call("write", { path: "second.md", text: "second" });
+	const labels = async () => (await writer.timeline.labels()).map(({ name, seq }) => [name, seq]);
+	const { tip } = writer.wal;
+	await writer.timeline.label(tip, "here");
+	await using shown = await show(browser, house);
+	const { page, wrong } = shown;
+	await selectFirst(shown);
+	await page.keyboard.press("L");
+	const dialog = page.getByRole("dialog");
+	await dialog.getByLabel("Its name").fill("here");
+	await page.keyboard.press("Enter");
+	await dialog.getByText(`That is the name of #${tip}.`).waitFor();
+	expect(await labels()).toEqual([["here", tip]]);
+	await dialog.getByRole("button", { name: `Move it here from #${tip}` }).click();
+	await dialog.waitFor({ state: "hidden" });
+	const [[, first] = []] = await labels();
+	expect(first).toBeLessThan(tip);
+	await page.locator("#tree").focus();
+	await page.keyboard.press("L");
+	await dialog.getByRole("button", { name: "Take away" }).click();
+	await dialog.getByText(`"here" names #${first} no longer`).waitFor();
+	await dialog.getByRole("button", { name: "Take it away" }).click();
+	await dialog.waitFor({ state: "hidden" });
+	// A refused request is an error to a browser, and nothing else was.
+	expect([await labels(), wrong.filter((each) => !/status of 4\d\d/.test(each))]).toEqual([[], []]);
 });

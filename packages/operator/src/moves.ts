@@ -6,6 +6,7 @@ import {
 	type Adoption,
 	adoptedPath,
 	conversationCompacted,
+	endsWork,
 	type Move,
 	messageAdopted,
 	type Runtime,
@@ -66,6 +67,7 @@ function whatOf(record: WalRecord): string | undefined {
 		const { target, mode, actor, counts } = record.data;
 		const path = adoptedPath(record);
 		if (path !== undefined) return `the adoption of ${oneLine(path)} as of #${target} by ${actor}`;
+		if (endsWork(record)) return `the end of all work by ${actor}`;
 		const whose = record.scope.agent === undefined ? "" : ` of ${scopeKey(record.scope)}`;
 		// A rewind counts what was confirmed; a checkout does not.
 		if (!counts) return `the checkout of #${target} by ${actor}, from #${record.seq - 1}${whose}`;

@@ -337,7 +337,18 @@ test("a pause is the newest move: an undo names it, and the plan runs on", async
 	says = { b: () => "B is blue", c: () => "they differ" };
 	await begun("plan resume", { id: plan });
 	await idle();
-	expect(await linesOf("undo", {}, true)).toContain(`undo the resume of plan ${plan} by a person (#`);
+	const shown = await linesOf("undo", {}, true);
+	expect(shown).toContain(`undo the resume of plan ${plan} by a person (#`);
+	// What its steps have done since goes with it, and is paid again by who resumes it once more.
+	expect(shown).toContain(
+		`leaves unfinished and paused: plan ${plan}; who resumes it pays 2 model calls, 2020 tokens again; 1 call of finished steps, 1010 tokens`,
+	);
+	await told("undo");
+	expect(await linesOf("redo", {}, true)).toMatch(/\nbrings back \d+ records, 0 turns/);
+	const paid = asked.length;
+	await begun("plan resume", { id: plan });
+	await idle();
+	expect(asked.length - paid).toBe(2);
 });
 
 test("a pause at a limit is taken back by going on: an undo says so", async () => {

@@ -55,7 +55,10 @@ export interface BlastRadius {
 	readonly interrupts: readonly Seq[];
 	/** Work that is unfinished both now and at the target: it goes on from the target. */
 	readonly relaunches: WorkAgain;
-	/** Work that is over now and unfinished at the target: it waits until a person resumes it, and pays this again then. */
+	/**
+	 * Work that is over now and unfinished at the target, or was paused there and has been paid for since: it waits until a person resumes
+	 * it, and pays this again then.
+	 */
 	readonly pauses: WorkAgain;
 	/** What the sessions hold now, and once the move is settled. */
 	readonly before: Holding;
@@ -117,20 +120,31 @@ export interface Unfinished {
 	readonly others?: readonly string[];
 }
 
+/** A move, as far as it says what it touches. */
+export interface MoveTo {
+	readonly target: Seq;
+	readonly scope: Scope;
+	readonly mode?: RewindMode;
+	/** The kinds of record that it covers, where that is not what its mode says. */
+	readonly drop?: readonly string[];
+	/** The seq of the move that it makes again. Absent: it makes none again. */
+	readonly redoes?: Seq;
+}
+
 /**
  * @param plan a rewind that was previewed, or a checkout of exactly `target`
  * @param turn one that is to go on from the target, as for `applyRewind`
  */
 export async function blastRadius(
 	runtime: Runtime,
-	{ target, scope, mode = "both" }: { readonly target: Seq; readonly scope: Scope; readonly mode?: RewindMode },
+	{ target, scope, mode = "both", ...step }: MoveTo,
 	turn?: Seq,
 ): Promise<BlastRadius> {
 	const { wal, timeline, features, prices } = runtime;
 	const { lineage, retainedFrom } = timeline;
 	const { tip } = lineage;
 	// `summarize` and `cancel` drop nothing.
-	const drop = meaningOf(mode).drops.length > 0 ? dropOf(mode, runtime.facets) : [];
+	const drop = step.drop ?? (meaningOf(mode).drops.length > 0 ? dropOf(mode, runtime.facets) : []);
 	const coverage = { scope, ...(drop ? { drop } : {}) };
 	const hypothetical = timeline.hypothetical(target, coverage);
 	const whole = (await timeline.wholeLog.live()).view;
@@ -158,7 +172,8 @@ export async function blastRadius(
 	const states: State[] = [];
 	for (const [key, each] of sessions) {
 		const [before, now] = [await timeline.at(tip, each), await hypothetical.at(each)];
-		const settled = settlement(features, before, now, coverage, turn === undefined ? {} : { [TURN]: turn });
+		const along = turn === undefined ? {} : { [TURN]: turn };
+		const settled = settlement(features, before, now, coverage, along, step.redoes !== undefined);
 		states.push({ before, now, settled, isBefore: present.has(key), isNow: future.has(key) });
 	}
 	for (const { before, now } of states) {
@@ -183,7 +198,7 @@ export async function blastRadius(
 		leaves: leaves.extent(pieces, prices),
 		returns: returns.extent(pieces, prices),
 		stays: stays.extent(pieces, prices),
-		...unfinishedOf(features, states, price),
+		...unfinishedOf(features, states, price, (work) => paidAgain.has(work)),
 		...sidesOf(features, states, mode === "summarize"),
 		// A move to where one is writes nothing, edits by hand neither.
 		config: main && target < tip ? await runtime.config.preview(coverage, main.before, main.now) : [],
@@ -253,12 +268,17 @@ function unfinishedOf(
 	features: readonly Feature[],
 	states: readonly State[],
 	price: (works: readonly string[]) => PaidFor | undefined,
+	isPaidAgain: (work: string) => boolean,
 ): Pick<BlastRadius, "cancels" | "interrupts" | "relaunches" | "pauses"> {
 	const all = states.flatMap(({ settled }) => settled);
 	const piecesThat = (becomes: Settled["becomes"]): readonly Piece[] =>
 		all.filter((each) => each.becomes === becomes).map(({ piece }) => piece);
+	// It is paused there already, as by a person whose resume is taken back, and is not settled.
+	const pausedThere = states
+		.flatMap(({ now }) => piecesIn(features, now))
+		.filter(({ status, kind, id }) => status === "paused" && isPaidAgain(`${kind}/${id}`));
 	const again = (becomes: Settled["becomes"]): WorkAgain => {
-		const pieces = piecesThat(becomes);
+		const pieces = [...piecesThat(becomes), ...(becomes === "waiting" ? pausedThere : [])];
 		const idsOf = (wanted: string) => pieces.filter(({ kind }) => kind === wanted).map(({ id }) => id);
 		const paid = price(pieces.map(({ kind, id }) => `${kind}/${id}`));
 		const turns = idsOf(TURN).map(Number);

@@ -25,6 +25,7 @@ export {
 	type BlastRadius,
 	blastRadius,
 	type Extent,
+	type MoveTo,
 	type PaidFor,
 	type Unfinished,
 	type WorkAgain,
@@ -112,7 +113,7 @@ export type {
 } from "./kernel/feature.ts";
 export type { MeterReading } from "./kernel/meter.ts";
 export type { Subscription, TellContext, Told } from "./kernel/pump.ts";
-export { sessionOpened } from "./kernel/records.ts";
+export { endsWork, sessionOpened } from "./kernel/records.ts";
 export {
 	type Answer,
 	type AnyService,
@@ -149,7 +150,16 @@ export {
 	Runtime,
 	type RuntimeOptions,
 	type StepWithChildren,
+	type Unended,
 } from "./runtime.ts";
+export {
+	type Archived,
+	type ArchiveOptions,
+	archiveState,
+	besideState,
+	finishArchive,
+	keptByArchive,
+} from "./stores/archive.ts";
 export type { ArtifactsGone, Collection } from "./stores/artifacts.ts";
 export { engineStore } from "./stores/engine.ts";
 export { type Layout, layoutOf } from "./stores/layout.ts";

@@ -81,10 +81,11 @@ import {
 import { undaunted } from "./kernel/listener.ts";
 import type { MeterReading } from "./kernel/meter.ts";
 import type { Subscription } from "./kernel/pump.ts";
-import { ADOPT } from "./kernel/records.ts";
+import { ADOPT, ENDED } from "./kernel/records.ts";
 import type { AskPerson, From, OpenQuestion } from "./kernel/services.ts";
 import type { Session, SessionScope } from "./kernel/session.ts";
 import { mainSession, sessionOf } from "./kernel/sessions.ts";
+import { ENDS_WORK, isInFlight } from "./kernel/settle.ts";
 import type { Store } from "./kernel/store.ts";
 import type { Collection } from "./stores/artifacts.ts";
 import { fileStore } from "./stores/state-directory.ts";
@@ -255,10 +256,12 @@ export interface Restored {
 		readonly skill: string;
 		readonly phase: string | undefined;
 		readonly status: string;
+		/** Why it is paused. Absent: it is not, or a rewind has paused it. */
+		readonly why?: string;
 		readonly model?: string;
 		/** The hash of the text of its skill when it began. Absent: unknown, or it lies in no file. */
 		readonly hash?: string;
-		/** The step of a plan that it is a child of, and goes on with. Absent: it is none. */
+		/** The step of a plan, or the phase of a run, that it is a child of, and goes on with. Absent: it is none. */
 		readonly parent?: ParentStep;
 	}[];
 	/** Script runs that are open; each is resumed by name. */
@@ -479,8 +482,9 @@ export class Runtime implements AsyncDisposable {
 				inFlight(view.get(planRuns)).map(([plan, run]) => planEntry(scope, plan, run)),
 			),
 			runs: sessions.flatMap(({ scope, view }) =>
-				inFlightRuns(view.get(skillRuns)).map(([run, { skill, phase, status, model, hash, parent }]) => ({
+				inFlightRuns(view.get(skillRuns)).map(([run, { skill, phase, status, why, model, hash, parent }]) => ({
 					...{ scope, run, skill, phase, status },
+					...(why !== undefined && { why }),
 					...(hash !== undefined && { hash }),
 					...said(model),
 					...(parent !== undefined && { parent: parentStep(parent) }),
@@ -668,7 +672,7 @@ export class Runtime implements AsyncDisposable {
 	}
 
 	/**
-	 * Goes on with a skill run that a rewind has paused.
+	 * Goes on with a skill run that is paused, by a rewind or since it has failed in the same place at three starts.
 	 *
 	 * @throws SkillError `SKILL_UNKNOWN_RUN`
 	 */
@@ -956,6 +960,30 @@ export class Runtime implements AsyncDisposable {
 		return this.#step("redo", actor, confirmed);
 	}
 
+	/** All work in flight, in all sessions: turns, plans, skill runs, scripts, and work of features of one's own. */
+	inFlight(): readonly Unended[] {
+		return [...this.#kernel.sessions].flatMap(({ view, scope }) =>
+			this.features.flatMap((feature) =>
+				(feature.pieces?.(view) ?? [])
+					.filter((piece) => isInFlight(piece) && feature.end?.(piece, "") !== undefined)
+					.map(({ kind, id, title, status, spent }) => ({ scope, kind, id, title, status, ...(spent && { spent }) })),
+			),
+		);
+	}
+
+	/**
+	 * Ends all that is in flight, as {@link inFlight} has it, by one move: nothing is deleted, and one `undo` brings all of it back. What
+	 * its work has asked is withdrawn. A crash leaves all as it was, or the next start finishes it.
+	 *
+	 * @returns the seq of the move
+	 * @throws TimetravelError `TIMETRAVEL_STALE`, `TIMETRAVEL_ACTOR`; RuntimeError `RUNTIME_NOT_QUIET`. Nothing is written then
+	 */
+	endWork(actor: string, { expect }: Confirmed = {}): Promise<Seq> {
+		const along = async () => ({ [ENDS_WORK]: `all work was ended by ${actor}` });
+		const how = { actor, mode: ENDED, along, ...(expect !== undefined && { expect }) };
+		return this.#kernel.move(() => this.timeline.stay(how));
+	}
+
 	async #step(verb: "undo" | "redo", actor: string, { theirs, allOrNothing, ...confirmed }: StepConfirmed) {
 		const along = async (of: Seq) => {
 			const files = await this.#restore.alongWith(of);
@@ -1030,6 +1058,11 @@ export class Runtime implements AsyncDisposable {
 	#ownerOfRun(run: string): Session {
 		return this.#kernel.sessions.ownerOf((view) => Object.hasOwn(view.get(skillRuns), run));
 	}
+}
+
+/** A piece of work in flight. */
+export interface Unended extends Pick<Piece, "kind" | "id" | "title" | "status" | "spent"> {
+	readonly scope: SessionScope;
 }
 
 function planEntry(scope: SessionScope, plan: string, run: PlanRun): PlanEntry {

@@ -103,6 +103,64 @@ describe.each(deeds)("$name", ({ from, does }) => {
 	});
 });
 
+describe.each([
+	["one that is over", "b"],
+	["the last step of one that is over", "c"],
+])("a retry of %s that is taken back while it runs", (_, retried) => {
+	/** Over, with the step run again and held. */
+	async function retrying() {
+		let held = false;
+		const [stuck, again] = [gate(), gate()];
+		const model = numbered((id) => (held && id === retried ? Promise.race([stuck.opened, again.opened]) : undefined));
+		const opened = await open(project, { model });
+		const { runtime } = opened;
+		const id = `p${await runtime.prompt("plan!")}`;
+		await runtime.idle();
+		const over = runOf(runtime, id);
+		held = true;
+		const { length } = model.asked;
+		await runtime.resumePlan(id, retried);
+		await until(() => model.asked.length === length + 1);
+		return { ...opened, model, id, over, runs: runOf(runtime, id), again, asked: length + 1 };
+	}
+
+	test("runs again once it is done again, here at once, and undone once more it is over as it was", async () => {
+		const { runtime, model, id, over, runs, again, asked } = await retrying();
+		for (let times = 1; times <= 2; times++) {
+			await runtime.undo("test");
+			await runtime.idle();
+			expect(runOf(runtime, id)).toEqual(over);
+			expect(await runAt(runtime, id, await runtime.redo("test"))).toEqual(runs);
+			expect(runOf(runtime, id)?.status).toBe("running");
+			await until(() => model.asked.length === asked + times);
+		}
+		again.open();
+		await runtime.idle();
+		expect(runOf(runtime, id)?.status).toBe("completed");
+		await expectLive(runtime);
+		await runtime.close();
+	});
+
+	test("in the next process goes on with a resume, wherever that one was killed in the redo", async () => {
+		const { runtime, model, id, over, runs, again } = await retrying();
+		await runtime.undo("test");
+		const { seq } = await runtime.redo("test");
+		await runtime.close();
+		again.open();
+		await eachCut(project, seq - 1, async (state, kinds) => {
+			const { runtime: next } = await open({ ...project, state }, { model });
+			if (kinds.length < seq) expect(runOf(next, id)).toEqual(over);
+			else {
+				expect(runOf(next, id)).toEqual(runs);
+				next.resume();
+				await next.idle();
+				expect(runOf(next, id)?.status).toBe("completed");
+			}
+			await next.close();
+		});
+	});
+});
+
 /** A plan at its second step, which is held, as a person finds it. */
 async function running() {
 	const held = { at: gate() };

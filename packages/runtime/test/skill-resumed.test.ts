@@ -1,6 +1,6 @@
 /** What a skill run is restored to, and what becomes of its steps in doubt: each is named, and what was decided of it. */
 import type { Tool } from "@reyn/journal";
-import { defineSkill, done, next, type Skill, type SkillResume, skillRuns } from "@reyn/skill-resume";
+import { defineSkill, done, next, type SkillResume, skillRuns } from "@reyn/skill-resume";
 import type { WalRecord } from "@reyn/wal";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";
@@ -25,23 +25,27 @@ class Seen {
 }
 
 /** Gathers twice, then looks at the world, asks a model about it, and sends what that says. */
-const report = (seen: Seen): Skill =>
+const report = (seen: Seen) =>
 	defineSkill({
 		name: "report",
 		description: "reports",
-		input: z.string(),
+		input: z.unknown(),
 		start: "gather",
 		maxVisits: 2,
 		phases: {
 			async gather(ctx, input, before) {
 				seen.phases.push(`gather ${ctx.visit} ${JSON.stringify(before)}`);
-				const text = await ctx.model({ messages: [{ role: "user", text: `about ${input} ${ctx.visit}` }], tools: [] });
+				const text = await ctx.model({
+					system: "",
+					messages: [{ role: "user", text: `about ${input} ${ctx.visit}` }],
+					tools: [],
+				});
 				return ctx.visit < 2 ? next("gather", text.text) : next("send", `${before} and ${text.text}`);
 			},
 			async send(ctx, _input, before) {
 				seen.phases.push(`send ${ctx.visit} ${JSON.stringify(before)}`);
 				const world = await ctx.tool("look");
-				const said = await ctx.model({ messages: [{ role: "user", text: `send ${world}` }], tools: [] });
+				const said = await ctx.model({ system: "", messages: [{ role: "user", text: `send ${world}` }], tools: [] });
 				return done(`${before}: ${await ctx.tool("send", { text: said.text })}`);
 			},
 		},

@@ -124,6 +124,14 @@ export function writeBranchIndex(kept: BlobStore, index: BranchIndex): Promise<v
 	return kept.put(NAME, Buffer.from(sealed(JSON.stringify(index))));
 }
 
+/**
+ * Writes the index of a log that begins behind another one: of what was before nothing was taken away, since it is not of this log.
+ *
+ * @param first the seq that it begins with
+ */
+export const writeBeginning = (kept: BlobStore, log: string, first: Seq): Promise<void> =>
+	writeBranchIndex(kept, { ...wholeLog(log), retainedFrom: first });
+
 /** The path without the ranges in which its scope has no records, so that they are not missed when they were removed. */
 export function pathIn(index: BranchIndex, path: Path): Path {
 	const first = firstOf(index, path.scope);

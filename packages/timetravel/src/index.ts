@@ -6,7 +6,7 @@ export { type TimetravelCode, TimetravelError } from "./errors.ts";
 export type { HypotheticalHistory } from "./hypothetical.ts";
 export { Lineage, type LineageOptions, type Reset } from "./lineage.ts";
 export type { Live } from "./live.ts";
-export type { Checkout, CheckoutOptions, StepOptions, Stepped } from "./moving.ts";
+export type { Checkout, CheckoutOptions, StayOptions, StepOptions, Stepped } from "./moving.ts";
 export type { TimelineOptions } from "./options.ts";
 export type { OutcomeReport, Outcomes } from "./outcomes.ts";
 export type { Checkpoint, Label, Window } from "./reading.ts";

@@ -59,6 +59,9 @@ export interface StepOptions {
 	stopsAll?(of: Seq): Promise<boolean>;
 }
 
+/** A move that stays where it is: see {@link Mover.stay}. */
+export type StayOptions = Required<Pick<CheckoutOptions, "actor" | "mode" | "along">> & Pick<CheckoutOptions, "expect">;
+
 /** What a checkout did. */
 export interface Checkout {
 	/** `none`: the target is the tip already, and nothing was written. */
@@ -250,6 +253,27 @@ export class Mover implements Moving {
 		});
 	}
 
+	/**
+	 * A move that takes nothing back: all work is quiet, and what goes along with it changes. `undo` of it leads back to here, in all of the log.
+	 *
+	 * @returns the seq of its reset
+	 */
+	stay({ actor, mode, expect, along }: StayOptions): Promise<Seq> {
+		return this.exclusively(undefined, async () => {
+			assertActor(actor);
+			// Checked before any work is stopped.
+			await this.ifStill(expect, {}, () => {});
+			const { tip } = this.#reading.wal;
+			const preview: MovePreview = { kind: "undo", target: tip, coverage: { scope: {} }, tip };
+			const steps: Moving = {
+				...this.#steps(expect, { along }),
+				write: async (at, by) => this.#write(await taking(at, along()), by, expect, "where it is"),
+			};
+			const moved = await moveWith(this.#parts, steps, preview, { mode, actor });
+			return (moved as Moved).seq;
+		});
+	}
+
 	async step(
 		verb: "undo" | "redo",
 		{ actor = "user", of, to, expect, along, stopsAll }: StepOptions,
@@ -399,11 +423,14 @@ export class Mover implements Moving {
 	}
 
 	/** Writes the move as one durable record. */
-	async #write(preview: MovePreview, by: MovedBy, expect: Seq | undefined): Promise<Moved> {
+	async #write(asked: MovePreview, by: MovedBy, expect: Seq | undefined, to?: "where it is"): Promise<Moved> {
 		assertActor(by.actor);
-		const { scope } = preview.coverage;
+		const { scope } = asked.coverage;
+		let preview = asked;
 		const { seq, durable } = await this.ifStill(expect, scope, () => {
 			if (preview.kind === "label") return this.#present.append(labelOf(preview, by), {});
+			// Work that has stopped meanwhile has left records, which count.
+			if (to) preview = { ...preview, target: this.#reading.wal.tip };
 			const appended = this.#present.append(resetOf(preview, by), scope);
 			this.#reading.moved(appended.record);
 			return appended;

@@ -8,7 +8,14 @@ import type { StateDiff } from "./diff.ts";
 import type { HypotheticalHistory } from "./hypothetical.ts";
 import type { Lineage } from "./lineage.ts";
 import type { Live } from "./live.ts";
-import { type Checkout, type CheckoutOptions, Mover, type StepOptions, type Stepped } from "./moving.ts";
+import {
+	type Checkout,
+	type CheckoutOptions,
+	Mover,
+	type StayOptions,
+	type StepOptions,
+	type Stepped,
+} from "./moving.ts";
 import type { TimelineOptions } from "./options.ts";
 import { Present } from "./present.ts";
 import { type Checkpoint, type Label, Reading, type Window } from "./reading.ts";
@@ -326,6 +333,16 @@ export class Timeline implements Moving {
 	 */
 	rewindTo(seq: Seq, options: CheckoutOptions = {}): Promise<Checkout> {
 		return this.#mover.go(seq, options, { onlyUndo: true });
+	}
+
+	/**
+	 * A move that takes nothing back: it stops all work, and what goes along with it changes. `undo` leads back to here, in all of the log.
+	 *
+	 * @returns the seq of its reset
+	 * @throws TimetravelError as `checkout` does; nothing is written then
+	 */
+	stay(options: StayOptions): Promise<Seq> {
+		return this.#mover.stay(options);
 	}
 
 	/**

@@ -233,9 +233,9 @@ async function acquired(log: RealmLog, options: Acquire): Promise<Lease> {
 
 const ACQUIRE_TRIES = 3;
 /** Who writes from here on, and what was cut before. */
-function openingLines({ seq, prev, epoch, torn }: Opening, ts: number): readonly string[] {
+function openingLines({ seq, prev, epoch, torn, follows }: Opening, ts: number): readonly string[] {
 	const drafts = [
-		walEpoch({ epoch, pid: process.pid, host: hostname() }),
+		walEpoch({ epoch, pid: process.pid, host: hostname(), ...(follows && { follows }) }),
 		...torn.map((each) => walRecovered({ ...each, keptIn: basename(each.keptIn ?? "") })),
 	];
 	let last = prev;

@@ -5,6 +5,8 @@ export interface Along {
 	readonly files: boolean;
 	/** Those too that somebody else has changed since. */
 	readonly theirs: boolean;
+	/** Is nothing done where a file would stay? */
+	readonly allOrNothing: boolean;
 }
 
 interface FilesProps {
@@ -19,6 +21,7 @@ interface FilesProps {
 
 export function FilesAlong({ of, isChosen, found, isDisabled, onChoice }: FilesProps) {
 	const { files, filesSince } = found?.document ?? {};
+	const kept = files?.kept.length ?? 0;
 	const stay = files?.kept.filter(({ isTheirs }) => isTheirs).length ?? 0;
 	// Where there are none, nothing is offered.
 	const isOffered = of.files || (isChosen && found !== undefined && filesSince !== 0);
@@ -29,7 +32,7 @@ export function FilesAlong({ of, isChosen, found, isDisabled, onChoice }: FilesP
 					isOn={of.files}
 					isDisabled={isDisabled}
 					says={`Files that tools have changed go back too${filesSince === undefined ? "" : ` (${filesSince})`}`}
-					onChoice={(files) => onChoice({ files, theirs: false })}
+					onChoice={(files) => onChoice({ files, theirs: false, allOrNothing: false })}
 				/>
 			)}
 			{(stay > 0 || of.theirs) && (
@@ -38,6 +41,14 @@ export function FilesAlong({ of, isChosen, found, isDisabled, onChoice }: FilesP
 					isDisabled={isDisabled}
 					says="Also files that somebody else has changed since; undo brings theirs back"
 					onChoice={(theirs) => onChoice({ ...of, theirs })}
+				/>
+			)}
+			{isChosen && of.files && (kept > 0 || of.allOrNothing) && (
+				<Choice
+					isOn={of.allOrNothing}
+					isDisabled={isDisabled}
+					says="All files go back, or nothing is done"
+					onChoice={(allOrNothing) => onChoice({ ...of, allOrNothing })}
 				/>
 			)}
 		</>

@@ -46,7 +46,9 @@ export function Confirm({
 	readonly of: Task & { readonly id: number };
 }) {
 	const stage = useSignal<Stage>({ kind: "looking", moved: false });
-	const along = useSignal<Along>({ files: takesFiles && server.peek()?.files === "always", theirs: false });
+	const along = useSignal<Along>({
+		...{ files: takesFiles && server.peek()?.files === "always", theirs: false, allOrNothing: false },
+	});
 	/** What was looked up before something else was chosen does not count. */
 	const looks = useRef(0);
 	const seen = useRef<Look | undefined>(undefined);
@@ -57,9 +59,10 @@ export function Confirm({
 	const lookUp = async (moved: boolean): Promise<void> => {
 		const own = ++looks.current;
 		stage.value = { kind: "looking", moved };
-		const { files, theirs } = along.peek();
+		const { files, theirs, allOrNothing } = along.peek();
+		const choices = { ...(files && { files }), ...(theirs && { theirs }), ...(allOrNothing && { allOrNothing }) };
 		try {
-			const found = await look(verb, { ...given, ...(files && { files }), ...(theirs && { theirs }) });
+			const found = await look(verb, { ...given, ...choices });
 			if (own !== looks.current) return;
 			seen.current = found;
 			stage.value = { kind: "seen", found, moved };
@@ -89,7 +92,9 @@ export function Confirm({
 		if (now.kind === "acting" || document.activeElement?.closest("dialog :is(button, input)")) return;
 		document.querySelector<HTMLElement>("dialog [data-first]")?.focus();
 	}, [now.kind]);
-	const ready = now.kind === "seen" && now.found.nothing === null ? now.found : undefined;
+	// Of all files or none nothing would be done.
+	const isNone = (found: Look): boolean => along.value.allOrNothing && (found.document?.files?.kept.length ?? 0) > 0;
+	const ready = now.kind === "seen" && now.found.nothing === null && !isNone(now.found) ? now.found : undefined;
 	return (
 		<Dialog
 			title={title}
@@ -179,7 +184,7 @@ function Sides({ of }: { readonly of: Look["sides"] }) {
 	);
 }
 
-const grave = /^(ends |closes |starts again|leaves unfinished|stays: )/;
+const grave = /^(ends |closes |starts again|leaves unfinished|stays: |so nothing is done)/;
 
 /** What a title or a choice of the page says. */
 const others = /^(check out |--theirs |tools have changed .* which --files takes along)/;

@@ -16,6 +16,7 @@ import { permissions, revoke } from "./permission.ts";
 import { planAmend, planDiscard, planList, planPause, planResume, planRetry, planShow } from "./plan.ts";
 import { answer, questions } from "./question.ts";
 import { records } from "./records.ts";
+import { reset } from "./reset.ts";
 import { resume } from "./resume.ts";
 import { rewind } from "./rewind.ts";
 import { scriptExplain, scriptList, scriptResume, scriptRun, scriptShow, scriptVerify } from "./script.ts";
@@ -31,7 +32,7 @@ import { walInspect, walTail } from "./wal-records.ts";
 import { walRepair } from "./wal-repair.ts";
 
 export const verbs: readonly Verb[] = [
-	...[ask, interrupt, compact, questions, answer, permissions, revoke, resume],
+	...[ask, interrupt, compact, questions, answer, permissions, revoke, resume, reset],
 	...[status, spend, sessions, transcript, search],
 	...[
 		log,

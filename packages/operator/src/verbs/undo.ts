@@ -1,6 +1,6 @@
 /** `undo` and `redo`: take the newest move of a person back, and make it again. */
 
-import type { FilesPreview, Runtime } from "@reyn/runtime";
+import { blastRadius, type FilesPreview, type Runtime } from "@reyn/runtime";
 import { label, reset } from "@reyn/timetravel";
 import { z } from "zod";
 import { OperatorError } from "../errors.ts";
@@ -12,12 +12,13 @@ import {
 	filesRestored,
 	theirsParam,
 } from "../files-along.ts";
+import { radiusLines } from "../lines/blast-radius.ts";
 import { pausedLines, pausedWork } from "../lines/paused.ts";
 import { when } from "../lines/when.ts";
 import { type ToldMove, toldMove, toldMoves } from "../moves.ts";
 import { flag, option } from "../param.ts";
 import type { Say } from "../say.ts";
-import { grantShape, list, pausedShape, seq, texts } from "../shapes.ts";
+import { blastRadiusShape, grantShape, list, pausedShape, seq, texts } from "../shapes.ts";
 import { reportState } from "../state-report.ts";
 import { writeVerb } from "../verb.ts";
 import { grantText } from "./permission.ts";
@@ -31,6 +32,8 @@ const seen = z.object({
 	/** What was granted for good: no move either. */
 	grants: list(grantShape).exactOptional(),
 	files: filesPreview.exactOptional(),
+	/** Of one move, or of all history: what taking it back touches, and costs. */
+	blastRadius: blastRadiusShape.exactOptional(),
 });
 type Seen = z.infer<typeof seen>;
 
@@ -77,9 +80,13 @@ const stepVerb = (name: "undo" | "redo", summary: string) =>
 			if (to !== undefined) {
 				const taken = moves.slice(0, moves.findIndex((each) => each.seq === to) + 1);
 				if (!move || taken.length === 0) throw noMove(name, to, moves);
-				return { tip, move, moves: taken, to, waits, ...(await filesOf(runtime, taken, theirs)) };
+				const along = { ...(await filesOf(runtime, taken, theirs)), ...(await touchedBy(runtime, name, taken)) };
+				return { tip, move, moves: taken, to, waits, ...along };
 			}
-			if (move) return { tip, move, waits, ...(await filesOf(runtime, [move], theirs)) };
+			if (move) {
+				const along = { ...(await filesOf(runtime, [move], theirs)), ...(await touchedBy(runtime, name, [move])) };
+				return { tip, move, waits, ...along };
+			}
 			// It says where else one can go.
 			if (!isPreview) await runtime[name]("user", { expect: tip });
 			return { tip };
@@ -89,12 +96,13 @@ const stepVerb = (name: "undo" | "redo", summary: string) =>
 			const found = moves.length > 0 ? moves.map((each) => textOf(each)) : [`there is nothing to ${name}`];
 			return [...found, ...noMoves(waits, say), ...noMovesEither(grants, say)];
 		},
-		shown: ({ move, moves = [], to, waits = [], files }, say) =>
+		shown: ({ move, moves = [], to, waits = [], files, blastRadius: radius }, say) =>
 			move
 				? [
 						...(to === undefined
 							? [`${name} ${textOf(move)}`]
 							: [`${name} ${counted(moves)}:`, ...moves.map((each) => `  ${textOf(each)}`)]),
+						...(radius ? radiusLines(radius, (moves.at(-1) ?? move).seq - 1) : []),
 						...filesAlongLines(files),
 						...noMoves(waits, say),
 					]
@@ -131,6 +139,22 @@ function whichOf({ move, moves = [], to }: Pick<Seen, "move" | "moves" | "to">):
 	const last = moves.at(-1);
 	if (to === undefined || moves.length < 2 || !last) return move ? textOf(move) : "";
 	return `${counted(moves)}, down to ${textOf(last)}`;
+}
+
+/**
+ * What these moves touch, taken back or made again: of several only where the last of them leads to one moment of all history, since of parts
+ * each would have to be made to know.
+ */
+async function touchedBy(runtime: Runtime, name: "undo" | "redo", taken: readonly ToldMove[]) {
+	const { past, future } = await runtime.timeline.moves();
+	const of = taken.at(-1)?.seq;
+	const inverse = (name === "undo" ? past : future).find(({ seq }) => seq === of)?.inverse;
+	if (of === undefined || inverse?.kind !== "reset" || inverse.drop?.length === 0) return {};
+	const { scope, drop } = inverse;
+	const isWhole = scope.agent === undefined && drop === undefined;
+	if (taken.length > 1 && !isWhole) return {};
+	const to = { target: of - 1, scope, ...(drop && { drop }), ...(name === "redo" && { redoes: of }) };
+	return { blastRadius: await blastRadius(runtime, to) };
 }
 
 /** What becomes of files where moves are taken back one after the other: of each the oldest that takes it along decides. */

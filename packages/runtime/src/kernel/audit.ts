@@ -3,7 +3,7 @@ import { stepCompleted, stepFailed, stepStarted } from "@reyn/journal";
 import { rewindNote } from "@reyn/rewind-modes";
 import { label, reset, stepLate } from "@reyn/timetravel";
 import { type WalRecord, walEpoch, walRecovered, walRepaired } from "@reyn/wal";
-import { ADOPT, sessionOpened } from "./records.ts";
+import { ADOPT, ENDED, sessionOpened } from "./records.ts";
 
 /** A line of the trail, without what every line has. */
 export interface Audited {
@@ -33,7 +33,7 @@ export function brief(text: string): string {
 export function auditOwn(record: WalRecord): Audited | undefined {
 	if (reset.is(record)) {
 		const { target, mode, actor, undoes, redoes } = record.data;
-		const made = mode === ADOPT ? "adopted" : "moved";
+		const made = mode === ADOPT ? "adopted" : mode === ENDED ? "all ended" : "moved";
 		const what = undoes !== undefined ? "undone" : redoes !== undefined ? "redone" : made;
 		return { kind: "move", what, target, mode, actor, undoes, redoes };
 	}

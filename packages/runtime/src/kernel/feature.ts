@@ -48,6 +48,11 @@ export interface Feature<Host extends FeatureHost = FeatureHost> {
 	 */
 	settle?(now: Piece, before: Piece | undefined, along?: Moved["along"]): Settled | undefined;
 	/**
+	 * The records that end a piece in flight, where a person ends all work at once; undefined: it stays as it is. What it has running below
+	 * its lane `<kind>/<id>` ends behind the first of them.
+	 */
+	end?(piece: Piece, reason: string): readonly Draft[] | undefined;
+	/**
 	 * The events of a durable record. They may depend only on the record and on what `context` looks up, so that every reader of the log
 	 * gets the same. It is called for every record, those of other features included.
 	 */

@@ -219,7 +219,9 @@ export class OpenKernel implements Kernel {
 		timeline.attend({
 			quiet: ({ coverage }) => this.#hold(coverage),
 			rebuild: async (move) => {
-				await rebuild(this.sessions, move, { timeline, features: options.features, relaunch: this.#relaunch });
+				const { features } = options;
+				const endBelow = (...lane: Parameters<Kernel["endBelow"]>): void => this.endBelow(...lane);
+				await rebuild(this.sessions, move, { timeline, features, relaunch: this.#relaunch, endBelow });
 				for (const host of this.#hosts.values()) await host.moved?.(move);
 			},
 		});

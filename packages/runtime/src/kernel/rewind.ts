@@ -5,7 +5,7 @@ import { RuntimeError } from "./errors.ts";
 import type { Feature, Piece } from "./feature.ts";
 import type { Session } from "./session.ts";
 import type { Sessions } from "./sessions.ts";
-import { settlement } from "./settle.ts";
+import { ENDS_WORK, settlement } from "./settle.ts";
 
 /** The error for a person when the work that a rewind covers did not stop in time; other errors stay as they are. */
 export function asNotQuiet(error: unknown): unknown {
@@ -23,17 +23,29 @@ export interface RebuildPorts {
 	readonly features: readonly Feature[];
 	/** Sets a piece going again that ran before the rewind. */
 	relaunch(session: Session, piece: Piece): void;
+	/** Ends what features have running below a lane that has ended. */
+	endBelow(session: Session, lane: string, reason: string): void;
 }
 
 /** Runs after a move, when live states are made anew: opens the sessions of the new line of history, and settles their work. */
-export async function rebuild(sessions: Sessions, { seq, coverage, along }: Moved, ports: RebuildPorts): Promise<void> {
-	const { timeline, features, relaunch } = ports;
+export async function rebuild(
+	sessions: Sessions,
+	{ seq, coverage, along, redoes }: Moved,
+	ports: RebuildPorts,
+): Promise<void> {
+	const { timeline, features, relaunch, endBelow } = ports;
 	const { scope } = coverage;
 	await sessions.follow();
 	const moved = [...sessions].filter((each) => within(each.scope, scope) || within(scope, each.scope));
 	for (const session of moved) {
-		const due = settlement(features, await timeline.at(seq - 1, session.scope), session.view, coverage, along);
-		for (const { draft, piece } of due) if (draft) session.log.append(draft, piece.work.scope);
+		const before = await timeline.at(seq - 1, session.scope);
+		const due = settlement(features, before, session.view, coverage, along, redoes !== undefined);
+		const reason = along?.[ENDS_WORK];
+		for (const { drafts, piece } of due)
+			for (const [at, draft] of drafts.entries()) {
+				session.log.append(draft, piece.work.scope);
+				if (at === 0 && typeof reason === "string") endBelow(session, `${piece.kind}/${piece.id}`, reason);
+			}
 		const again = due.filter(({ becomes }) => becomes === "running");
 		// Set going only after the rewind is settled: until then only settlement appends here.
 		void sessions.rewinding?.then(() => {

@@ -8,8 +8,8 @@
  * bound by their hashes; and kept states are copied to a directory that only the new identity names.
  */
 import { createHmac, hash, randomBytes, timingSafeEqual } from "node:crypto";
-import { mkdirSync, realpathSync, renameSync, rmSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { existsSync, mkdirSync, realpathSync, renameSync, rmSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
 import { fileSnapshots } from "@reyn/snapshot";
 import { newestSnapshot } from "@reyn/snapshot/internal";
 import { type BlobStore, codeOf, fileBlobs, fileEngine, openWal, type TornTail, WalError } from "@reyn/wal";
@@ -47,9 +47,10 @@ const isOfNoLog = (names: readonly string[]): boolean =>
 
 /**
  * @param secrets the directory of the user's secret: the same for all states, and in none of them
+ * @param at where it was when it became known; default: where it is
  * @throws WalError `WAL_UNSAFE` when the state or the secret is not this user's own
  */
-export async function stateOrigin(state: string, secrets: string): Promise<StateOrigin> {
+export async function stateOrigin(state: string, secrets: string, at = state): Promise<StateOrigin> {
 	assertOwnDirectory(state);
 	const names = namesIn(state);
 	const { wal } = layoutOf(state);
@@ -61,10 +62,10 @@ export async function stateOrigin(state: string, secrets: string): Promise<State
 	const identity = identityIn(state);
 	if (identity === "unknown") return "unknown";
 	const [, ...lines] = found.toString("latin1").trimEnd().split("\n");
-	const expected = Buffer.from(macOf(state, identity, lines, secret));
+	const expected = Buffer.from(macOf(at, identity, lines, secret));
 	if (found.length !== expected.length || !timingSafeEqual(found, expected)) return "unknown";
 	// Only the newest MAC of this path counts: an older one may have been copied to somebody else, with its log.
-	const newest = await newestCode(state, secrets);
+	const newest = await newestCode(at, secrets);
 	if (newest !== undefined && newest !== hash("sha256", found)) return "unknown";
 	// All other segments were sealed when the log was trusted, and have to be unchanged, or were written later.
 	for (const path of identity?.others() ?? []) {
@@ -222,9 +223,15 @@ const changed = (state: string): RuntimeError =>
 		{ state },
 	);
 
+/** Of one that is not there any more, where it would be. */
+const realPathOf = (state: string): string =>
+	existsSync(state)
+		? realpathSync.native(state)
+		: join(realpathSync.native(dirname(resolve(state))), basename(resolve(state)));
+
 /** The file outside of the state that knows the newest MAC for its path. */
 const newestPath = (state: string, secrets: string): string =>
-	join(placeIn(secrets), hash("sha256", realpathSync.native(state)));
+	join(placeIn(secrets), hash("sha256", realPathOf(state)));
 
 async function newestCode(state: string, secrets: string): Promise<string | undefined> {
 	return (await readOwnFile(newestPath(state, secrets), 64))?.toString("latin1");
@@ -315,7 +322,7 @@ function macOf(state: string, identity: LogIdentity | undefined, lines: readonly
 	// A state without a log has a MAC of its own, which does not fit a log that is put in later.
 	const { log, adopted } = identity ?? {};
 	const who = [log, ...(adopted === undefined ? [] : [adopted, ...lines])].filter((each) => each !== undefined);
-	const said = JSON.stringify(["reyn state", realpathSync.native(state), ...who]);
+	const said = JSON.stringify(["reyn state", realPathOf(state), ...who]);
 	const mac = createHmac("sha256", secret).update(said).digest("hex");
 	return [mac, ...lines, ""].join("\n");
 }

@@ -138,6 +138,8 @@ export interface Opening {
 	readonly epoch: number;
 	/** The torn tails that were set aside and that no record names yet; none where batches are atomic. */
 	readonly torn: readonly TornTail[];
+	/** The record of another log that this one goes on behind, where it was made just now. */
+	readonly follows?: { readonly log: string; readonly seq: Seq };
 }
 
 /** What says how far the log is durable (`wal.head`) is missing, is unsound, or says less than the log itself does. */

@@ -117,9 +117,9 @@ class FileLog implements RealmLog {
 		try {
 			const logId = await host.lock();
 			const opened = await host.recover(logId === undefined ? 0 : await proven(logId));
-			const { header, first, tail, torn, place } = opened;
+			const { header, first, tail, torn, place, follows } = opened;
 			const epoch = opened.epoch + 1;
-			const lines = opening({ seq: tail.seq + 1, prev: tail.crc, epoch, torn });
+			const lines = opening({ seq: tail.seq + 1, prev: tail.crc, epoch, torn, ...(follows && { follows }) });
 			const segments = new Segments(this.#disk ?? nodeDisk, this.#spec.directory, opened);
 			segments.wrote(await host.append(lines.join(""), tail.seq, lines.length));
 			const seq = tail.seq + lines.length;

@@ -32,7 +32,7 @@ import {
 	sealedFirsts,
 	sealedPath,
 } from "./names.ts";
-import type { LogFileOptions } from "./options.ts";
+import type { Follows, LogFileOptions } from "./options.ts";
 import { placeOn } from "./place.ts";
 import { withFile } from "./records.ts";
 import { type BadLine, type Scan, sumOf } from "./scan.ts";
@@ -58,6 +58,8 @@ export interface OpenedFile {
 	/** As in `OpenLog`. */
 	readonly torn: readonly TornTail[];
 	readonly place: Place;
+	/** Of a log that was made just now. */
+	readonly follows?: Follows;
 }
 
 const NEWLINE = 0x0a;
@@ -189,9 +191,14 @@ export class LogFile {
 		this.#base = typeof found.base === "object" ? found.base : undefined;
 		this.#clean();
 		switch (decision.kind) {
-			case "fresh":
-				this.#begin({ log: fresh.log, first: 1, prev: fresh.salt, epoch: 0, created: fresh.now });
-				return this.#opened(sealed, first ?? 1, 0, []);
+			case "fresh": {
+				const { follows } = this.#options;
+				const begins = (follows?.seq ?? 0) + 1;
+				// The base comes first: without it a segment that begins later is refused.
+				if (begins > 1) this.#writeBase({ log: fresh.log, first: begins });
+				this.#begin({ log: fresh.log, first: begins, prev: fresh.salt, epoch: 0, created: fresh.now });
+				return { ...this.#opened(sealed, first ?? begins, 0, []), ...(follows && { follows }) };
+			}
 			case "begin": {
 				// The rename that sealed the last segment may not be durable, and what begins now takes the name that it had.
 				this.#disk.syncDirectory(this.#directory);

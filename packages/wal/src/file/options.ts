@@ -1,5 +1,6 @@
 /** What may be set of the files of a log. */
 import { type Checks, isBoolean } from "../given.ts";
+import type { Seq } from "../record/record.ts";
 
 export interface LogFileOptions {
 	/** A full segment is sealed. Default: 16 MiB. */
@@ -10,6 +11,14 @@ export interface LogFileOptions {
 	readonly allowNetwork: boolean;
 	/** Take over a log that came from elsewhere: its newest segment says this from now on, 32 hex digits that nobody else knows. Default: it stays as it is. */
 	readonly adopt?: string;
+	/** A log that is made anew begins behind this record of another one, and its first record names that. Default: it begins at seq 1. A log that is there stays as it is. */
+	readonly follows?: Follows;
+}
+
+/** A record that a log goes on behind: the id of its log, and its seq. */
+export interface Follows {
+	readonly log: string;
+	readonly seq: Seq;
 }
 
 const MAX_BYTES = 1024 ** 3;
@@ -18,11 +27,17 @@ const isSize = (value: unknown): boolean =>
 	Number.isSafeInteger(value) && (value as number) > 0 && (value as number) <= MAX_BYTES;
 const size: Checks[string] = [`a whole number of bytes from 1 to ${MAX_BYTES}`, isSize];
 
+export const isFollows = (value: unknown): boolean => {
+	const { log, seq } = (value ?? {}) as Partial<Follows>;
+	return typeof log === "string" && Number.isSafeInteger(seq) && (seq as number) >= 0 && (seq as number) < 2 ** 52;
+};
+
 export const checks: Record<keyof LogFileOptions, Checks[string]> = {
 	segmentBytes: size,
 	allocateBytes: size,
 	allowNetwork: ["true or false", isBoolean],
 	adopt: ["32 lower-case hex digits", (value) => typeof value === "string" && /^[0-9a-f]{32}$/.test(value)],
+	follows: ["{ log, seq }: the id of a log, and a seq of it", isFollows],
 };
 
 export const defaultLogFileOptions: LogFileOptions = {

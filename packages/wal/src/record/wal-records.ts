@@ -1,6 +1,7 @@
 /** The log's own records. Their schemas are written out, so that the log needs no schema library of its own. */
 
 import type { TornTail } from "../engine/engine.ts";
+import { isFollows } from "../file/options.ts";
 import { isSeq } from "./codec.ts";
 import { kindOf, type Seq, type WalRecord } from "./record.ts";
 import type { StandardSchemaV1 } from "./standard-schema.ts";
@@ -10,13 +11,16 @@ export interface WalEpoch {
 	readonly epoch: number;
 	readonly pid: number;
 	readonly host: string;
+	/** The record of another log that this log goes on behind: in its first record, where there is one. */
+	readonly follows?: { readonly log: string; readonly seq: Seq };
 }
 
 export const walEpoch = kindOf(
 	"wal_epoch",
 	schema<WalEpoch>(
-		"{ epoch, pid, host }",
-		({ epoch, pid, host }) => isSeq(epoch) && isSeq(pid) && typeof host === "string",
+		"{ epoch, pid, host, follows? }",
+		({ epoch, pid, host, follows }) =>
+			isSeq(epoch) && isSeq(pid) && typeof host === "string" && (follows === undefined || isFollows(follows)),
 	),
 );
 

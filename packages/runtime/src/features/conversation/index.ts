@@ -71,6 +71,7 @@ export const conversationFeature = ({
 		const reason = "a rewind went back into this turn";
 		return { becomes: "over", draft: turnInterrupted({ turn: Number(id), reason }) };
 	},
+	end: ({ kind, id }, reason) => (kind === TURN ? [turnInterrupted({ turn: Number(id), reason })] : undefined),
 	tell: tellTurn,
 	audit: auditTurn,
 	start(kernel: Kernel) {

@@ -1,8 +1,10 @@
 /** Plans: steps in the background that a turn has asked for. */
+import { laneClosed } from "@reyn/journal";
 import {
 	type PlanLimits,
 	planAborted,
 	planAmended,
+	planLane,
 	planPaused,
 	planRecords,
 	planResumed,
@@ -51,6 +53,7 @@ export const planFeature = ({
 	// It costs again, and nobody waits for it any more: a person says so.
 	settle: ({ id }, before) =>
 		before ? { becomes: "running" } : { becomes: "waiting", draft: planPaused({ plan: id }) },
+	end: ({ id }, reason) => [planAborted({ plan: id, reason }), laneClosed({ lane: planLane(id) })],
 	tell: tellPlan,
 	audit: auditPlan,
 	start: (kernel) => new PlanHost(kernel, { ...defaultPlanLimits, ...limits }, planResume, onLimit, plans),

@@ -1,5 +1,5 @@
 /** Scripts: programs of a person's own, over durable calls. */
-import { scriptRecords, scriptResumed, scriptRuns, scriptStarted } from "@reyn/journal/script";
+import { scriptFailed, scriptRecords, scriptResumed, scriptRuns, scriptStarted } from "@reyn/journal/script";
 import type { Feature, FeatureHost } from "../../kernel/feature.ts";
 import { auditScript } from "./audit.ts";
 import { scriptRunsIn } from "./pieces.ts";
@@ -18,6 +18,7 @@ export const scriptFeature = (options: ScriptOptions = {}): Feature<ScriptHost> 
 	begins: [scriptStarted, scriptResumed],
 	blobs: [scriptsArea],
 	pieces: scriptRunsIn,
+	end: ({ id }, message) => [scriptFailed({ run: id, reason: { message } })],
 	tell: tellScript,
 	audit: auditScript,
 	start: (kernel) => ({ scripts: new Scripts(kernel, options) }),

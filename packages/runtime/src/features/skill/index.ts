@@ -1,6 +1,8 @@
 /** Skills: work in phases that goes on where a killed process stopped. */
+import { laneClosed } from "@reyn/journal";
 import {
 	type ChildPurity,
+	runLane,
 	type SkillResume,
 	skillRecords,
 	skillResumeSchema,
@@ -45,6 +47,7 @@ export const skillFeature = ({
 	pieces: skillRunsIn,
 	settle: ({ id }, before) =>
 		before ? { becomes: "running" } : { becomes: "waiting", draft: skillRunPaused({ run: id }) },
+	end: ({ id }, reason) => [skillRunDiscarded({ run: id, reason }), laneClosed({ lane: runLane(id) })],
 	tell: tellSkill,
 	audit: auditSkill,
 	start: (kernel) => new SkillHost(kernel, { skills, resume: resume ?? skillResumeSchema.parse({}), childPurity }),

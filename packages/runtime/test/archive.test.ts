@@ -1,0 +1,195 @@
+/** A state that is set aside: whole under another name, and a new log in its place that goes on behind it; killed anywhere, one of the two. */
+import { existsSync } from "node:fs";
+import { mkdir, readdir, readFile, rename, writeFile } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { walEpoch } from "@reyn/wal";
+import { afterEach, beforeEach, expect } from "vitest";
+import {
+	type Archived,
+	archiveState,
+	besideState,
+	claimState,
+	fileStore,
+	finishArchive,
+	type Runtime,
+	stateOrigin,
+} from "../src/index.ts";
+import { filesTest } from "./files-test.ts";
+import { makeProject, open, type Project, scripted } from "./project.ts";
+
+const archiveTest = filesTest("a directory is renamed");
+
+let project: Project;
+let secrets: string;
+beforeEach(async () => {
+	project = await makeProject();
+	secrets = join(project.root, "secrets");
+});
+afterEach(() => project[Symbol.asyncDispose]());
+
+const clock = { now: () => Date.UTC(2026, 10, 27, 16, 46, 21) };
+
+const opened = (state = project.state, readOnly = false) =>
+	open(project, { model: scripted(() => "hi"), readOnly }, fileStore(state));
+
+/** Talks, and closes. @returns the last seq */
+async function talked(...texts: readonly string[]): Promise<number> {
+	const { runtime } = await opened();
+	for (const text of texts) await runtime.prompt(text);
+	await runtime.idle();
+	const { tip } = runtime.wal;
+	await runtime.close();
+	return tip;
+}
+
+const saidIn = (runtime: Runtime): readonly string[] =>
+	runtime
+		.conversation()
+		.items.toArray()
+		.flatMap((item) => (item.type === "prompt" ? [item.text] : []));
+
+async function archived(): Promise<Archived> {
+	await claimState(project.state, secrets);
+	return archiveState(project.state, secrets, { clock });
+}
+
+archiveTest(
+	"lies beside it under the time, whole; the new log is another one that goes on behind it, and says so",
+	async () => {
+		await talked("one", "two");
+		const { to, was, now } = await archived();
+		expect(basename(to)).toBe(`${basename(project.state)}.archived-20261127T164621Z`);
+		expect([now.first, now.log === was.log]).toEqual([was.tip + 1, false]);
+		expect(await stateOrigin(project.state, secrets)).toBe("own");
+
+		const old = await opened(to, true);
+		expect([old.runtime.wal.id, saidIn(old.runtime)]).toEqual([was.log, ["one", "two"]]);
+		await old.runtime.close();
+
+		const { runtime } = await opened();
+		expect([runtime.wal.id, runtime.wal.first, saidIn(runtime)]).toEqual([now.log, now.first, []]);
+		for await (const record of runtime.wal.read()) {
+			expect([record.seq, walEpoch.is(record) && record.data.follows]).toEqual([
+				now.first,
+				{ log: was.log, seq: was.tip },
+			]);
+			break;
+		}
+		await runtime.prompt("three");
+		await runtime.idle();
+		expect(saidIn(runtime)).toEqual(["three"]);
+		// All that one does in a log can be done in it, back to before its first record too.
+		const [turn] = runtime.timeline.checkpoints();
+		await runtime.prompt("four");
+		await runtime.idle();
+		await runtime.checkout(turn?.seq ?? 0, "me");
+		expect(saidIn(runtime)).toEqual(["three"]);
+		await runtime.checkout(0, "me");
+		expect(saidIn(runtime)).toEqual([]);
+		await runtime.undo("me");
+		await runtime.undo("me");
+		expect(saidIn(runtime)).toEqual(["three", "four"]);
+		await expect(runtime.checkout(was.tip - 1, "me")).rejects.toMatchObject({ code: "TIMETRAVEL_PRUNED" });
+		await runtime.close();
+		const again = await opened();
+		expect(saidIn(again.runtime)).toEqual(["three", "four"]);
+		await again.runtime.close();
+	},
+);
+
+archiveTest("what a person has set or written is there again; what came of the old log stays with that", async () => {
+	await talked("one");
+	const write = async (path: string, text: string): Promise<void> => {
+		await mkdir(dirname(join(project.state, path)), { recursive: true });
+		await writeFile(join(project.state, path), text);
+	};
+	await write("config/settings.yaml", "plan:\n  concurrency: 2\n");
+	await write("config/a.yaml.unrecorded-7", "x: 1\n");
+	await write("skills/mine.ts", "export default 1;\n");
+	await write("agents/default/workspace/digest-a.md", "a\n");
+	const { to, kept } = await archived();
+	expect(kept).toEqual(["config/settings.yaml", "skills/mine.ts"]);
+	expect(await readFile(join(project.state, "config/settings.yaml"), "utf8")).toContain("concurrency: 2");
+	expect((await readdir(project.state)).sort()).toEqual(["config", "own", "skills", "state"]);
+	expect(await readdir(to)).toContain("agents");
+});
+
+archiveTest("takes no name that is taken, and one more archive follows the one before", async () => {
+	await talked("one");
+	const first = await archived();
+	await talked("two");
+	const second = await archived();
+	expect(basename(second.to)).toMatch(/-2$/);
+	expect(second.was.log).toBe(first.now.log);
+	expect(second.now.first).toBeGreaterThan(second.was.tip);
+	const old = await opened(first.to, true);
+	expect(saidIn(old.runtime)).toEqual(["one"]);
+	await old.runtime.close();
+});
+
+archiveTest(
+	"is refused while somebody works in it, and where something came since it was shown; nothing is changed then",
+	async () => {
+		const tip = await talked("one");
+		await claimState(project.state, secrets);
+		const { runtime } = await opened();
+		await expect(archiveState(project.state, secrets, { clock })).rejects.toMatchObject({ code: "WAL_LOCKED" });
+		await runtime.close();
+		await talked("two");
+		await expect(archiveState(project.state, secrets, { clock, expect: tip })).rejects.toMatchObject({
+			code: "RUNTIME_STATE_CHANGED",
+		});
+		expect(besideState(project.state)).toEqual([]);
+		const { runtime: same } = await opened();
+		expect(saidIn(same)).toEqual(["one", "two"]);
+		await same.close();
+	},
+);
+
+archiveTest(
+	"killed before the old state has its other name it is as it was, and the next try begins anew",
+	async () => {
+		await talked("one");
+		const { to } = await archived();
+		const next = to.replace(".archived-", ".next-");
+		await rename(project.state, next);
+		await rename(to, project.state);
+		await finishArchive(project.state, secrets);
+		const { runtime } = await opened();
+		expect(saidIn(runtime)).toEqual(["one"]);
+		await runtime.close();
+		await writeFile(join(next, "half"), "");
+		const again = await archiveState(project.state, secrets, { clock });
+		expect(besideState(project.state)).toEqual([again.to]);
+		expect(existsSync(join(project.state, "half"))).toBe(false);
+	},
+);
+
+archiveTest(
+	"killed between its two names it is finished by whoever comes next, and not where somebody else has put such names there",
+	async () => {
+		await talked("one");
+		const { to, now } = await archived();
+		const next = to.replace(".archived-", ".next-");
+		await rename(project.state, next);
+		// It was made under that name, and is known by it.
+		await claimState(next, secrets);
+		const others = join(project.root, "secrets of another");
+		await finishArchive(project.state, others);
+		expect(existsSync(project.state)).toBe(false);
+		await finishArchive(project.state, secrets);
+		expect(await stateOrigin(project.state, secrets)).toBe("own");
+		// And where it has the place, and is not known there yet.
+		await rename(project.state, next);
+		await claimState(next, secrets);
+		await rename(next, project.state);
+		expect(await stateOrigin(project.state, secrets)).toBe("unknown");
+		await finishArchive(project.state, others);
+		expect(await stateOrigin(project.state, secrets)).toBe("unknown");
+		await finishArchive(project.state, secrets);
+		expect(await stateOrigin(project.state, secrets)).toBe("own");
+		const { runtime } = await opened();
+		expect([runtime.wal.id, runtime.wal.first]).toEqual([now.log, now.first]);
+		await runtime.close();
+	},
+);
