@@ -1,6 +1,6 @@
 /** A step of a plan runs a skill as its child: paid once wherever it is killed, one child a call, and none is left over. */
 import { join } from "node:path";
-import { childrenBelow, skillRuns } from "@reyn/skill-resume";
+import { childrenBelow, SkillError, skillRuns } from "@reyn/skill-resume";
 import { systemTimers } from "@reyn/wal";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { isDeep, pointsOf } from "../../../tests/sample.ts";
@@ -149,6 +149,28 @@ async function around(runtime: Runtime, kind: string): Promise<readonly string[]
 	const kinds = (await recordsOf(runtime)).map((record) => record.kind);
 	return kinds.slice(kinds.indexOf(kind), kinds.indexOf(kind) + 3);
 }
+
+test("a child whose skill does not load at a start waits with its step, and goes on when it loads again", async () => {
+	const first = await hanging();
+	await first.runtime.close();
+	const path = "/skills/audit.ts";
+	const error = new SkillError("SKILL_LOAD", `${path}:3: it throws when it is loaded: no`);
+	const broken = { skills: [], findSkills: async () => ({ skills: [], problems: [{ name: "audit", path, error }] }) };
+	const second = await life(project, new Map(), broken);
+	second.runtime.resume();
+	await second.runtime.idle();
+	expect(childrenIn(second.runtime)).toEqual([expect.stringMatching(/^c\d+ running$/)]);
+	const why = expect.stringContaining("waits for the tool skill_audit, which is not here now");
+	expect(second.events).toContainEqual(expect.objectContaining({ type: "plan_end", outcome: "stopped", reason: why }));
+	expect([second.model.asked.length, second.runtime.plans()]).toMatchObject([0, [{ status: "running", failed: 0 }]]);
+	await second.runtime.close();
+	const third = await life(project);
+	third.runtime.resume();
+	await toEnd(third.runtime);
+	expect([said(third.runtime), third.model.asked.length]).toEqual([[ANSWER], 3]);
+	expect(childrenIn(third.runtime)).toEqual([expect.stringMatching(/^c\d+ completed$/)]);
+	await third.runtime.close();
+});
 
 describe("a child that is open is ended by a record", () => {
 	test("with a discard of its plan, which gc then passes; an undo takes both back, and the same child goes on", async () => {
