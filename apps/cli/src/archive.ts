@@ -27,7 +27,7 @@ export async function archive(
 	if (!(await answered("set it aside?", yes))) throw new CliError("CLI_REFUSED", "nothing was changed");
 	const how = { expect: seen.tip, allowNetwork: globals.allowNetwork };
 	const done = await archiveState(state, secretsDirectory(), how);
-	const there = relative(globals.cwd, done.to);
+	const there = relative(process.cwd(), done.to);
 	say(globals, { state, ...done }, [
 		`set aside: ${done.to}`,
 		`the new log begins at #${done.now.first}. Look at the old one with: ${reyn`--state ${there.startsWith("..") ? done.to : there} log`}`,

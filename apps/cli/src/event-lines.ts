@@ -1,5 +1,13 @@
 /** What a working runtime says, as lines for people or as JSON lines for scripts. */
-import { outcomeText, ownTexts, questionLines, scriptEventLines, tokensText, tookText } from "@reyn/operator";
+import {
+	outcomeText,
+	ownTexts,
+	parentText,
+	questionLines,
+	scriptEventLines,
+	tokensText,
+	tookText,
+} from "@reyn/operator";
 import { asJson, asLine, oneLine } from "@reyn/operator/text";
 import type { BackgroundMessage, MeterReading, Restored, RuntimeEvent } from "@reyn/runtime";
 import { costBehind } from "./cost.ts";
@@ -275,10 +283,11 @@ export function restoredLines(
 					: `${size - finished} to run`;
 			return `restored: plan ${plan}, ${finished} of ${size} steps done (${count(calls, "call")}, ${tokens} tokens, not paid again), ${then}: ${oneLine(goal, 60)}`;
 		}),
-		...runs.map(({ run, skill, phase, status, parent }) => {
-			const of = parent ? `, of step ${parent.step} of ${parent.kind} ${parent.id}` : "";
+		...runs.map(({ run, skill, phase, status, why, parent }) => {
+			const of = parent ? `, ${parentText(parent)}` : "";
 			const where = `${phase === undefined ? "" : ` in phase ${phase}`}${of}`;
-			return `restored: skill ${skill} ${run}, ${status}${where}${status === "paused" ? `; go on with ${command`skill resume ${run}`}` : ""}`;
+			const how = why === undefined ? status : outcomeText({ status, why });
+			return `restored: skill ${skill} ${run}, ${how}${where}${status === "paused" ? `; go on with ${command`skill resume ${run}`}` : ""}`;
 		}),
 		...scripts.map(({ run, name }) => `open: script ${name} ${run}; go on with ${command`script resume ${run}`}`),
 		...(undelivered.length > 0 ? [`restored: ${undelivered.length} message(s) that you have not seen`] : []),

@@ -91,6 +91,9 @@ function addVerb(program: Command, verb: Verb, { globals, done }: Face): void {
 	if (verb.access === "write") addConfirming(command, verb);
 	if (verb.access === "work" && verb.preview) command.option("--dry-run", `${verb.preview.summary}, and nothing else`);
 	if (verb.access === "work") command.addOption(outputFormat()).addOption(modeOption()).addOption(answersOption());
+	// All others that work leave what is unfinished as it is, but for what they are told to go on with.
+	if (verb.access === "work" && !verb.isAlone && verb.name !== "resume")
+		command.option("--no-restore", "do not go on with what was in flight");
 	if (resumesSkills.includes(verb.name)) command.addOption(policyOption());
 	command.addHelpText("after", `\nExample: ${reyn([`${verb.name} ${verb.example}`.trimEnd()])}`);
 	command.action(async (...all: unknown[]) => {
@@ -102,13 +105,14 @@ function addVerb(program: Command, verb: Verb, { globals, done }: Face): void {
 			outputFormat: chosen = "text",
 			explain: isExplained,
 			follow,
+			restore = true,
 			...options
 		} = all.at(-2) as Chosen;
 		const typed: Record<string, unknown> = {
 			...options,
 			...Object.fromEntries(words.map(([name], at) => [name, all[at]])),
 			// Of the process, and no param of the verb.
-			...(verb.access === "work" && { mode: undefined, answers: undefined, policy: undefined }),
+			...(verb.access === "work" && { mode: undefined, answers: undefined, policy: undefined, restore: undefined }),
 			...(verb.name !== FOLLOWED && { follow }),
 		};
 		const format = formatOf(globals(), chosen);
@@ -123,7 +127,7 @@ function addVerb(program: Command, verb: Verb, { globals, done }: Face): void {
 			const { mode: _mode, answers: _answers, ...raw } = typed;
 			return done(await carryOutHere(verb.preview, raw, { ...globals(), json: format !== "text" }, { yes: false }));
 		}
-		if (verb.access === "work") return done(await workOn(verb, typed, globals(), format));
+		if (verb.access === "work") return done(await workOn(verb, typed, globals(), format, restore));
 		if (verb.access === "stream") return done(await tell(verb, typed, globals()));
 		const kept = verb.name === "gc" ? await keptBy(typed, command, globals()) : typed;
 		const how = { yes: yes ?? false, actor: actor ?? "user", dryRun: dryRun ?? false };
@@ -181,6 +185,7 @@ interface Chosen extends Record<string, unknown> {
 	readonly outputFormat?: OutputFormat;
 	readonly explain?: boolean;
 	readonly follow?: boolean;
+	readonly restore?: boolean;
 }
 
 /** `plan discard` is a command of the command `plan`. */
@@ -258,6 +263,7 @@ async function workOn(
 	typed: Readonly<Record<string, unknown>>,
 	globals: Globals,
 	format: OutputFormat,
+	restores: boolean,
 ): Promise<number> {
 	if (verb.name.startsWith("script ")) return workOnScript(verb, typed, globals, format);
 	const raw = await readTyped(verb, typed);
@@ -279,7 +285,7 @@ async function workOn(
 		work({
 			globals,
 			format,
-			restore: !verb.isAlone,
+			restore: restores && !verb.isAlone,
 			// Who answers from a shell will answer what is asked next.
 			...(verb.name === "answer" && { unanswered: "stop" }),
 			start: async (runtime) => void (await verb.begin(runtime, given)),

@@ -242,7 +242,10 @@ export class Lane {
 	/** Stops the program if the error says that a step must not be made now, even if the program catches it. @returns the error, to be thrown */
 	stopped<E>(error: E): E {
 		const { stopped } = this.#using;
-		if (!stopped || !isStop(error)) return error;
+		// What has ended with its program stops nothing: that is over. A call around this lane still has to end.
+		const isOutermost = this.path === this.#order.program && this.#using.around === undefined;
+		const isWithIt = error instanceof ProgramEnded && isOutermost;
+		if (!stopped || !isStop(error) || isWithIt) return error;
 		this.#stop ??= error;
 		stopped(error);
 		return error;

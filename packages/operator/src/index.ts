@@ -8,6 +8,7 @@ export { type Begun, type BegunAnywhere, beginAnywhere, beginThere } from "./hol
 export { holderOf, whenGone } from "./holder/call.ts";
 export { type Followed, type FollowOptions, followWork } from "./holder/follow.ts";
 export { type Holder, type ServeOptions, serveVerbs } from "./holder/serve.ts";
+export { parentText } from "./lines/parent.ts";
 export { outcomeText, ownTexts, tokensText, tookText } from "./lines/plan.ts";
 export { answersText, askerText, questionLines } from "./lines/question.ts";
 export { scopeText, sessionText } from "./lines/scope.ts";

@@ -256,13 +256,15 @@ export const skillRunShape = z.object({
 	skill: z.string(),
 	phase: z.string().exactOptional(),
 	status: z.string(),
+	/** Why it is paused. Absent: it is not, or a rewind has paused it. */
+	why: z.string().exactOptional(),
 	/** The model that it was begun with. Absent: unknown. */
 	model: z.string().exactOptional(),
 	/** The text of its skill has changed since it began. */
 	isChanged: z.literal(true).exactOptional(),
 	/** Why it cannot go on: its skill does not load. */
 	waits: z.string().exactOptional(),
-	/** The step of a plan that it is a child of, and goes on with. Absent: it is none. */
+	/** The step of a plan, or the phase of a run, that it is a child of, and goes on with. Absent: it is none. */
 	parent: z.object({ kind: z.string(), id: z.string(), step: z.string(), attempt: seq }).exactOptional(),
 });
 

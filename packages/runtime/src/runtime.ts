@@ -256,10 +256,12 @@ export interface Restored {
 		readonly skill: string;
 		readonly phase: string | undefined;
 		readonly status: string;
+		/** Why it is paused. Absent: it is not, or a rewind has paused it. */
+		readonly why?: string;
 		readonly model?: string;
 		/** The hash of the text of its skill when it began. Absent: unknown, or it lies in no file. */
 		readonly hash?: string;
-		/** The step of a plan that it is a child of, and goes on with. Absent: it is none. */
+		/** The step of a plan, or the phase of a run, that it is a child of, and goes on with. Absent: it is none. */
 		readonly parent?: ParentStep;
 	}[];
 	/** Script runs that are open; each is resumed by name. */
@@ -480,8 +482,9 @@ export class Runtime implements AsyncDisposable {
 				inFlight(view.get(planRuns)).map(([plan, run]) => planEntry(scope, plan, run)),
 			),
 			runs: sessions.flatMap(({ scope, view }) =>
-				inFlightRuns(view.get(skillRuns)).map(([run, { skill, phase, status, model, hash, parent }]) => ({
+				inFlightRuns(view.get(skillRuns)).map(([run, { skill, phase, status, why, model, hash, parent }]) => ({
 					...{ scope, run, skill, phase, status },
+					...(why !== undefined && { why }),
 					...(hash !== undefined && { hash }),
 					...said(model),
 					...(parent !== undefined && { parent: parentStep(parent) }),
@@ -669,7 +672,7 @@ export class Runtime implements AsyncDisposable {
 	}
 
 	/**
-	 * Goes on with a skill run that a rewind has paused.
+	 * Goes on with a skill run that is paused, by a rewind or since it has failed in the same place at three starts.
 	 *
 	 * @throws SkillError `SKILL_UNKNOWN_RUN`
 	 */

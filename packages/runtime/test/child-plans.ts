@@ -14,14 +14,14 @@ const seqOf = (key: string): number => Number(key.split(":")[1]);
 
 const times = (ledger: Ledger, key: string): void => void ledger.set(seqOf(key), (ledger.get(seqOf(key)) ?? 0) + 1);
 
-const doing =
+export const doing =
 	(ledger: Ledger) =>
 	async ({ idempotencyKey = "" }: { readonly idempotencyKey?: string }): Promise<string> => {
 		times(ledger, idempotencyKey);
 		return "done";
 	};
 
-const known = (ledger: Ledger) => async (key: string) =>
+export const known = (ledger: Ledger) => async (key: string) =>
 	ledger.has(seqOf(key)) ? ({ kind: "done", result: "done" } as const) : ({ kind: "not_done" } as const);
 
 export interface Audit {

@@ -1,8 +1,9 @@
 /** Phases that ask people and run other skills, killed after every append: each question is answered once, and each call has one child. */
-import { journal } from "@reyn/journal";
+import { journal, type Model } from "@reyn/journal";
 import { lanesOf } from "@reyn/journal/internal";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
+import { pointsOf } from "../../../tests/sample.ts";
 import { defineSkill, done, type FunctionPhase, isLive, next, type Skill, skillRuns } from "../src/index.ts";
 import { type Echo, echo, outbox, Process, question } from "./skill-process.ts";
 
@@ -124,10 +125,214 @@ describe("killed", () => {
 
 	test("after any append, once and again, it comes to the same: one child a call, one payment, one answer a question", async () => {
 		const { records } = await survive([], false);
-		for (let n = 1; n < records; n++) {
+		for (const n of pointsOf(1, records, 9)) {
 			const lost = n % 2 === 0;
 			assertSame(`after ${n}`, await survive([n], lost));
-			if (n % 5 === 0) assertSame(`after ${n} and 7`, await survive([n, 7], !lost));
+			if (n % 10 === 0) assertSame(`after ${n} and 7`, await survive([n, 7], !lost));
 		}
+	});
+});
+
+describe("a child that fails", () => {
+	test("is a failure of the call, which the phase may catch; let through, the next try has another child", async () => {
+		let isDown = true;
+		const flaky = skillOf("flaky", { a: async () => (isDown ? Promise.reject(new Error("down")) : done("up")) });
+		const caught = skillOf("caught", {
+			a: async ({ skill }) => done(await skill("flaky").catch((error) => error.code)),
+		});
+		await using first = await Process.start({ skills: [flaky] });
+		expect(await first.work(caught)).toBe("SKILL_CHILD");
+
+		const through = skillOf("through", { a: async ({ skill }) => done(await skill("flaky")) });
+		await using process = await Process.start({ skills: [flaky] });
+		await expect(process.work(through)).rejects.toMatchObject({
+			code: "SKILL_CHILD",
+			message: "flaky has failed: down",
+		});
+		expect(process.run()).toMatchObject({ status: "running" });
+		isDown = false;
+		expect(await process.work(through)).toBe("up");
+		const runs = Object.entries(process.view.get(skillRuns)).map(
+			([id, { status }]) => `${id.replace(/\d+/, "")} ${status}`,
+		);
+		expect(runs.sort()).toEqual(
+			["c completed", "c.2 completed", "r completed"].map((each) => each.replace("c completed", "c discarded")),
+		);
+	});
+
+	test("killed between its end and the failure of its call, is told as it was recorded", async () => {
+		let times = 0;
+		const flaky = skillOf("flaky", { a: async () => Promise.reject(new Error(`down ${++times}`)) });
+		const caught = skillOf("caught", {
+			a: async ({ skill }) => done(await skill("flaky").catch((error) => error.message)),
+		});
+		let whole = false;
+		for (let n = 1; !whole; n++) {
+			times = 0;
+			const dead = await Process.start({ skills: [flaky], appends: n });
+			whole = await dead.work(caught).then(
+				() => true,
+				() => false,
+			);
+			const ended = (await dead.kinds()).includes("skill_run_discarded");
+			await using process = await dead.next({ appends: Number.POSITIVE_INFINITY });
+			const said = await process.work(caught);
+			expect([n, said, times <= 2]).toEqual([n, `flaky has failed: down ${ended ? 1 : times}`, true]);
+		}
+	});
+
+	test("ends itself alone, and its own children with it", async () => {
+		const slow = skillOf("slow", {
+			a: ({ ask }) => ask("who?").then(done),
+		});
+		const ends = skillOf("ends", {
+			a: async ({ parallel, skill, abort }) => {
+				await parallel([() => skill("slow"), async () => abort("enough")]).catch((error) => abort(error.message));
+				return done(0);
+			},
+		});
+		const root = skillOf("root", { a: async ({ skill }) => done(await skill("ends").catch((error) => error.message)) });
+		const { promise, resolve } = Promise.withResolvers<string>();
+		await using process = await Process.start({ skills: [slow, ends], ask: () => promise });
+		const working = process.work(root);
+		setTimeout(resolve, 20, "me");
+		expect(await working).toBe("ends has failed: enough");
+		expect(Object.values(process.view.get(skillRuns)).filter(isLive)).toEqual([]);
+	});
+});
+
+test("what a phase has left, that nobody awaits, ends with it: a child is over, a question is withdrawn", async () => {
+	const asked: AbortSignal[] = [];
+	const child = skillOf("child", { a: async ({ ask }) => done(await ask("in the child?")) });
+	const root = skillOf("root", {
+		async a({ skill, ask, step }) {
+			void skill("child").catch(() => {});
+			void ask("here?").catch(() => {});
+			for (let n = 0; asked.length < 2; n++)
+				await step("wait", () => new Promise<void>((go) => setImmediate(go)), { purity: "pure", args: { n } });
+			return next("b", 0);
+		},
+		b: async () => done("over"),
+	});
+	await using process = await Process.start({
+		skills: [child],
+		ask: ({ signal }) => {
+			asked.push(signal);
+			return new Promise(() => {});
+		},
+	});
+	expect(await process.work(root)).toBe("over");
+	expect(asked.map(({ aborted }) => aborted)).toEqual([true, true]);
+	expect(Object.values(process.view.get(skillRuns)).map(({ skill, status }) => `${skill} ${status}`)).toEqual([
+		"root completed",
+		"child discarded",
+	]);
+	expect(lanesOf(process.view.get(journal))).toEqual([]);
+	expect((await process.kinds()).filter((kind) => kind === "skill_run_failed")).toEqual([]);
+});
+
+test("a skill that calls itself is refused beyond a depth, with the runs around it, and nothing more is begun", async () => {
+	const inward: Skill = skillOf("inward", { a: async ({ skill }) => done(await skill("inward")) });
+	await using process = await Process.start({ skills: [inward] });
+	await expect(process.work(inward)).rejects.toMatchObject({
+		code: "SKILL_CHILD",
+		message: expect.stringContaining("inward would run below 8 runs, which is the limit: inward > inward"),
+	});
+	expect((await process.kinds()).filter((kind) => kind === "skill_run_started")).toHaveLength(8);
+});
+
+test("a model's phase runs skills as tools that it names, and one that is killed goes on with them", async () => {
+	const { ledger, pay, reconcile } = payer();
+	const leaf = defineSkill({
+		...{ name: "leaf", description: "pays", input: z.object({ of: z.string() }), start: "pay" },
+		phases: {
+			pay: async ({ step }, { of }) => done(`${of} ${await step("pay", pay, { purity: "side_effect", reconcile })}`),
+		},
+	}) as Skill;
+	const root = defineSkill({
+		...{ name: "root", description: "", input: z.unknown(), start: "work" },
+		phases: { work: { instructions: "Pay.", tools: ["skill_leaf"] } },
+	});
+	const model: Model = {
+		id: "calls",
+		async *generate({ messages, tools }) {
+			const last = messages.at(-1);
+			expect(tools).toMatchObject([{ name: "skill_leaf", parameters: { required: ["of"] } }]);
+			if (last?.role === "tool") yield { type: "text", text: last.text };
+			else yield { type: "toolCall", call: { id: "1", name: "skill_leaf", args: { of: "tea" } } };
+			yield { type: "usage", usage: { inputTokens: 1, outputTokens: 1 } };
+		},
+	};
+	for (let n = 1, whole = false; !whole; n++) {
+		ledger.clear();
+		const dead = await Process.start({ skills: [leaf], model, appends: n });
+		whole = await dead.work(root).then(
+			() => true,
+			() => false,
+		);
+		await using process = await dead.next({ appends: Number.POSITIVE_INFINITY });
+		expect([n, await process.work(root), [...ledger.values()]]).toEqual([n, "tea paid", [1]]);
+		expect((await process.kinds()).filter((kind) => kind === "skill_run_started")).toHaveLength(2);
+	}
+});
+
+describe("a call that cannot be made names the phase and what is wrong", () => {
+	test.each<[string, FunctionPhase<unknown>, RegExp, object]>([
+		["an option of agent", ({ agent }) => agent("do", { maxTurns: 0 }).then(done), /maxTurns: /, { field: "maxTurns" }],
+		[
+			"an option that agent lacks",
+			({ agent }) => agent("do", { maxTurn: 1 } as object).then(done),
+			/calls agent with what does not fit: .*maxTurn/,
+			{ call: "agent" },
+		],
+		["a time to sleep", ({ sleep }) => sleep(-1).then(done), /ms: /, { call: "sleep", field: "ms" }],
+		[
+			"a tool",
+			({ tool }) => tool("nail").then(done),
+			/no tool "nail" for phase "a" of bad; there is none/,
+			{ known: [] },
+		],
+		[
+			"a tool of an agent",
+			({ agent }) => agent("do", { tools: ["nail"] }).then(done),
+			/no tool "nail"/,
+			{ tool: "nail" },
+		],
+		["the arguments of a tool", ({ tool }) => tool("nail", [] as never).then(done), /args: /, { field: "args" }],
+		["a question", ({ ask }) => ask(5 as never).then(done), /question: /, { field: "question" }],
+		["nobody to ask", ({ ask }) => ask("who?").then(done), /"who\?".*give the port `ask`/, { port: "ask" }],
+	])("%s", async (_, phase, message, detail) => {
+		await using process = await Process.start();
+		const error = await process.work(skillOf("bad", { a: phase })).catch((thrown: Error) => thrown);
+		expect(error).toMatchObject({ code: "SKILL_CALL", detail: { skill: "bad", phase: "a", ...detail } });
+		expect((error as Error).message).toMatch(/phase "a" of bad/);
+		expect((error as Error).message).toMatch(message);
+		expect((await process.kinds()).filter((kind) => kind.startsWith("step_"))).toEqual([]);
+	});
+
+	test("a skill that is not there is named with those that are, and an input that does not fit with its field", async () => {
+		const leaf = defineSkill({
+			...{
+				name: "leaf",
+				description: "",
+				input: z.object({ of: z.string() }),
+				start: "a",
+				phases: { a: async () => done(0) },
+			},
+		}) as Skill;
+		await using process = await Process.start({ skills: [leaf] });
+		const no = await process
+			.work(skillOf("bad", { a: async ({ skill }) => done(await skill("lead")) }))
+			.catch((e) => e);
+		expect(no).toMatchObject({ code: "SKILL_UNKNOWN", message: 'no skill "lead"; there are leaf' });
+		await using next = await Process.start({ skills: [leaf] });
+		const unfit = await next
+			.work(skillOf("bad", { a: async ({ skill }) => done(await skill("leaf", { of: 5 })) }))
+			.catch((e) => e);
+		expect(unfit).toMatchObject({
+			code: "SKILL_INVALID_INPUT",
+			message: expect.stringMatching(/input of leaf.* of: /),
+		});
+		expect((await next.kinds()).filter((kind) => kind === "skill_run_started")).toHaveLength(1);
 	});
 });

@@ -1,6 +1,6 @@
 /** A process that runs skills over a real log, as a runtime would: it can be killed at any append, and another one goes on. */
 import type { InDoubtPolicy, Model, ModelPart, ModelRequest } from "@reyn/journal";
-import { defineProjection } from "@reyn/snapshot";
+import { defineProjection, type SnapshotStore } from "@reyn/snapshot";
 import { defineRecord, isReynError, type Scope } from "@reyn/wal";
 import { type MortalEngine, mortalEngine } from "@reyn/wal/testing";
 import { z } from "zod";
@@ -42,6 +42,8 @@ export interface ProcessOptions extends Life {
 	/** What phases may run as their children. */
 	readonly skills?: readonly Skill[];
 	readonly ask?: SkillPorts["ask"];
+	/** Over all lives, where the log is truncated. */
+	readonly snapshots?: SnapshotStore;
 }
 
 export class Process extends MortalProcess {
@@ -54,8 +56,9 @@ export class Process extends MortalProcess {
 	}
 
 	static async start(options: ProcessOptions = {}): Promise<Process> {
-		const { disk = mortalEngine() } = options;
-		const work = { records: [told, ...skillRecords], projections: [skillRuns, outbox] };
+		const { disk = mortalEngine(), snapshots } = options;
+		const kept = snapshots && { snapshots };
+		const work = { records: [told, ...skillRecords], projections: [skillRuns, outbox], ...kept };
 		return new Process(await openMortal(disk, work), options);
 	}
 

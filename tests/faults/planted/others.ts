@@ -272,6 +272,49 @@ const ofRewindModes: readonly Defect[] = [
 	},
 ];
 
+const ofBindings: readonly Defect[] = [
+	{
+		name: "have the oldest claim of a task count",
+		package: "tasks",
+		file: "bindings.ts",
+		from: "if (since <= (newest",
+		to: "if (since >= (newest",
+		tests: ["tasks bindings"],
+	},
+	{
+		name: "bind a task again that was given up",
+		package: "tasks",
+		file: "bindings.ts",
+		from: "changed(state, task, { [role]: { seq }, ",
+		to: "changed(state, task, { ",
+		tests: ["tasks bindings"],
+	},
+	{
+		name: "read no task anew after a move",
+		package: "runtime",
+		file: "features/task/reread.ts",
+		from: "const since = isAnew ? undefined : this.#cursor",
+		to: "const since = this.#cursor",
+		tests: ["runtime tasks"],
+	},
+	{
+		name: "bind nobody to a task whose write was in doubt",
+		package: "runtime",
+		file: "features/task/task-tools.ts",
+		from: "for (const role of binds) await ports.bind(task, role);",
+		to: "void binds;",
+		tests: ["runtime tasks"],
+	},
+	{
+		name: "begin what a task starts again after a kill",
+		package: "runtime",
+		file: "features/task/starts.ts",
+		from: "const open = known ??",
+		to: "const open =",
+		tests: ["runtime tasks"],
+	},
+];
+
 const ofRuntime: readonly Defect[] = [
 	{
 		name: "keep an amendment of a plan that is undone",
@@ -560,6 +603,7 @@ export const ofOthers: readonly Defect[] = [
 	...ofPlan,
 	...ofSkillResume,
 	...ofRewindModes,
+	...ofBindings,
 	...ofRuntime,
 	...ofTools,
 	...ofOfflineModel,

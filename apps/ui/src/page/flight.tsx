@@ -111,7 +111,7 @@ function OverPlans() {
 
 const isOver = (status: string): boolean => status !== "running" && status !== "paused";
 
-function SkillCard({ of: { run, skill, phase, status, parent } }: { readonly of: SkillRun }) {
+function SkillCard({ of: { run, skill, phase, status, why, parent } }: { readonly of: SkillRun }) {
 	return (
 		<article class="work">
 			<h3>
@@ -119,7 +119,12 @@ function SkillCard({ of: { run, skill, phase, status, parent } }: { readonly of:
 			</h3>
 			<p class="quiet">
 				<Text of={phase === undefined ? run : `${run}, at ${phase}`} />
-				{parent && <Text of={`, of step ${parent.step} of ${parent.kind} ${parent.id}`} />}
+				{parent && (
+					<Text
+						of={`, of ${parent.kind === "skill" ? "phase" : "step"} ${parent.step} of ${parent.kind} ${parent.id}`}
+					/>
+				)}
+				{why !== undefined && <Text of={`, paused: ${why}`} />}
 			</p>
 			{status !== "running" && (
 				<GoOn verb="skill resume" given={{ run }} name="Go on" label={`Go on with skill run ${run}`} />

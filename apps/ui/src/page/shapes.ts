@@ -175,7 +175,9 @@ export interface SkillRun {
 	readonly skill: string;
 	readonly phase?: string;
 	readonly status: string;
-	/** The step of a plan that it is a child of, and goes on with. */
+	/** Why it is paused. */
+	readonly why?: string;
+	/** The step of a plan, or the phase of a run, that it is a child of, and goes on with. */
 	readonly parent?: { readonly kind: string; readonly id: string; readonly step: string };
 }
 

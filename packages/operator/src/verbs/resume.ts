@@ -1,8 +1,13 @@
 /** `resume`: go on with all that was in flight. */
+import type { Restored } from "@reyn/runtime";
 import { z } from "zod";
 import { OperatorError } from "../errors.ts";
 import { goesOn, pausedWork } from "../lines/paused.ts";
 import { workVerb } from "../verb.ts";
+
+/** A child goes on with the work around it. */
+const runningOf = (plans: Restored["plans"], runs: Restored["runs"]) =>
+	[...plans, ...runs.filter(({ parent }) => !parent)].filter(({ status }) => status === "running");
 
 export const resume = workVerb({
 	name: "resume",
@@ -14,7 +19,7 @@ export const resume = workVerb({
 	at: "as recovered",
 	async check(runtime, _given, say) {
 		const { turns, plans, runs, undelivered } = runtime.restored();
-		const running = [...plans, ...runs].filter(({ status }) => status === "running");
+		const running = runningOf(plans, runs);
 		// A move that was cut is finished by whoever opens the log for work.
 		const cut = runtime.timeline.unsettled();
 		const waiting = runtime.tasks.pending();
@@ -26,7 +31,7 @@ export const resume = workVerb({
 	},
 	async begin(runtime) {
 		const { turns, plans, runs, undelivered } = runtime.restored();
-		const running = [...plans, ...runs].filter(({ status }) => status === "running");
+		const running = runningOf(plans, runs);
 		const waiting = runtime.tasks.pending();
 		runtime.resume();
 		return { goesOn: turns.length + running.length + undelivered.length + waiting.length > 0 };

@@ -14,6 +14,8 @@ import {
 	skillRunDiscarded,
 } from "@reyn/skill-resume";
 import { z } from "zod";
+import { parentText } from "../lines/parent.ts";
+import { outcomeText } from "../lines/plan.ts";
 import { option, type Param, word } from "../param.ts";
 import { list, seq, skillProblemShape, skillRunShape, skillShape, texts } from "../shapes.ts";
 import { oneLine } from "../text.ts";
@@ -132,10 +134,10 @@ function runsOf(runtime: Runtime, { skills, problems }: FoundSkills): readonly z
 }
 
 export const skillLines = (all: readonly z.infer<typeof skillRunShape>[]): readonly string[] =>
-	all.map(({ run, skill, status, phase = "", parent, isChanged, waits }) =>
+	all.map(({ run, skill, status, why, phase = "", parent, isChanged, waits }) =>
 		[
-			`${run}  ${skill}  ${status}  ${phase}`.trimEnd(),
-			...(parent ? [`of step ${parent.step} of ${parent.kind} ${parent.id}`] : []),
+			`${run}  ${skill}  ${why === undefined ? status : outcomeText({ status, why })}  ${phase}`.trimEnd(),
+			...(parent ? [parentText(parent)] : []),
 			...(isChanged ? ["its skill has changed since it began"] : []),
 			...(waits === undefined ? [] : [`waits: ${oneLine(waits, 300)}`]),
 		].join("  "),
@@ -251,7 +253,7 @@ function goingOnLines({
 
 export const skillResume = workVerb({
 	name: "skill resume",
-	summary: "go on with a run that a rewind has paused",
+	summary: "go on with a run that is paused",
 	params: { run },
 	example: "s3f2a",
 	isAlone: true,

@@ -25,6 +25,7 @@ import { type FindSkills, KnownSkills } from "./skill/known-skills.ts";
 import type { SkillHost } from "./skill/skill-host.ts";
 import { taskFeature } from "./task/index.ts";
 import type { TaskOptions, Tasks } from "./task/task-host.ts";
+import { TASK_TOOLS } from "./task/task-tools.ts";
 
 export interface BuiltIn {
 	readonly question: Feature<QuestionHost>;
@@ -74,7 +75,7 @@ export function builtIn({
 	const script = scriptFeature(options);
 	// What a skill does is recorded by itself.
 	const files = filesFeature(options, (name) =>
-		[PLAN_TOOL, ASK_USER, ...known.now.skills.map(skillToolName)].includes(name),
+		[PLAN_TOOL, ASK_USER, ...TASK_TOOLS, ...known.now.skills.map(skillToolName)].includes(name),
 	);
 	const config = configFeature();
 	const task = taskFeature(tasks);

@@ -231,9 +231,12 @@ export class SkillHost implements FeatureHost {
 	}
 
 	/** Tells that a run has stopped. The end of a run is told from its record instead. */
-	#emitStop({ scope }: Session, run: string, { outcome, reason }: Went): void {
+	#emitStop(session: Session, run: string, { outcome, reason }: Went): void {
 		if (outcome !== "stopped") return;
-		const stopped: SkillEnd = { type: "skill_end", scope, run, outcome, ...(reason === undefined ? {} : { reason }) };
+		// Of one that has failed too often, that it is paused.
+		const { why = reason } = runOf(session, run) ?? {};
+		const end = { type: "skill_end", scope: session.scope, run, outcome } as const;
+		const stopped: SkillEnd = { ...end, ...(why === undefined ? {} : { reason: why }) };
 		this.#kernel.emit(stopped);
 	}
 }

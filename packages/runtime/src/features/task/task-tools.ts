@@ -148,6 +148,9 @@ export function taskTools(backend: TaskBackend, ports: TaskToolPorts): readonly 
 
 const TASK = "task";
 
+/** The names of those that write: they change no file of a workspace. */
+export const TASK_TOOLS: readonly string[] = ["task_create", "task_update", "task_comment"];
+
 /** A task in a line: `t12  ready  Write it down  (default/main; waits for t3)`. */
 export function taskLine({ task: { id, status, title, waitsFor }, assignee }: TaskEntry): string {
 	const who = assignee && ("task" in assignee ? `for ${assignee.task}` : `${assignee.agent}/${assignee.session}`);

@@ -1,0 +1,74 @@
+/** Starting afresh from a shell: what a kill has left is ended and brought back, and a whole history is set aside. */
+import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { modelCalls, type Place, run, start } from "../cli.ts";
+
+let here: Place;
+let root: string;
+beforeEach(async () => {
+	root = await mkdtemp(join(tmpdir(), "reyn-afresh-"));
+	here = { cwd: join(root, "notes"), state: join(root, "state"), trace: join(root, "calls") };
+	await mkdir(here.cwd);
+	await writeFile(join(here.cwd, "foxes.md"), "# Foxes\n\nA fox sleeps by day.\n");
+});
+afterEach(() => rm(root, { recursive: true, force: true }));
+
+const prompt = "Where does a fox sleep?";
+
+test("a chat that begins afresh ends what a kill has left, once somebody says so; one undo brings it back", async () => {
+	const working = start(here, ["--pace", "60000", "run", "-p", prompt]);
+	while (modelCalls(here).length === 0) await new Promise((resolve) => setTimeout(resolve, 20));
+	working.child.kill("SIGKILL");
+	await working.ended;
+
+	const asked = await run(here, ["chat", "--reset"], "");
+	expect([asked.code, asked.stderr]).toEqual([4, expect.stringMatching(/turn \d+ {2}Where does a fox sleep\?/)]);
+	const afresh = await run(here, ["chat", "--reset", "--yes"], "/transcript\n");
+	expect(afresh.code).toBe(0);
+	expect(await run(here, ["resume"])).toMatchObject({
+		code: 3,
+		stderr: expect.stringContaining("nothing is in flight"),
+	});
+	expect((await run(here, ["undo", "--dry-run"])).stdout).toMatch(/^undo the end of all work by user \(#/);
+	const undone = JSON.parse((await run(here, ["--json", "undo", "--yes"])).stdout);
+	const before = JSON.parse((await run(here, ["--json", "show", String(undone.target)])).stdout);
+	expect(undone.hash).toBe(before.hash);
+});
+
+test("a history is set aside whole, and the next one goes on behind it", async () => {
+	await run(here, ["run", "-p", prompt]);
+	expect(await run(here, ["archive"])).toMatchObject({
+		code: 4,
+		stderr: expect.stringContaining("nothing was changed"),
+	});
+	const done = JSON.parse((await run(here, ["--json", "archive", "--yes"])).stdout);
+	expect(done.now.first).toBe(done.was.tip + 1);
+	expect((await run(here, ["log"])).stdout).not.toContain("fox");
+	expect((await run({ ...here, state: done.to }, ["log"])).stdout).toContain(prompt);
+	expect(await run(here, ["run", "-p", prompt])).toMatchObject({ code: 0 });
+	expect((await readdir(root)).filter((name) => name.startsWith("state")).length).toBe(2);
+	const [first] = (await run(here, ["wal", "inspect", "--json"])).stdout.split("\n");
+	expect(JSON.parse(first ?? "")).toMatchObject({ seq: done.now.first, data: { follows: { log: done.was.log } } });
+});
+
+test("a policy for once is one of four", async () => {
+	const { code, stderr } = await run(here, ["resume", "--policy", "maybe"]);
+	expect([code, stderr]).toEqual([
+		2,
+		expect.stringContaining("Allowed choices are retry, skip, discard_skill, prompt"),
+	]);
+});
+
+test("a skill that is run without restoring leaves what a kill has left to the next start", async () => {
+	const working = start(here, ["--pace", "60000", "run", "-p", prompt]);
+	while (modelCalls(here).length === 0) await new Promise((resolve) => setTimeout(resolve, 20));
+	await working.kill();
+	const input = JSON.stringify({ topic: "fox" });
+	const ran = await run(here, ["skill", "run", "digest", "--input", input, "--no-restore"]);
+	expect(ran.code).toBe(0);
+	expect(JSON.parse((await run(here, ["--json", "reset", "--dry-run"])).stdout)).toMatchObject({
+		work: [{ kind: "turn" }],
+	});
+});
