@@ -293,7 +293,8 @@ describe("undo and redo of several", () => {
 		await own.do("checkout", { ref: "0" });
 		const [empty, before] = [await state(), runtime.wal.tip];
 		const shown = await own.do("undo", { to: oldest }, { dryRun: true });
-		expect(shown.lines.slice(0, 4)).toEqual([
+		expect(shown.lines.slice(0, 8)).toEqual([
+			...[/now +then$/, /^messages +0 +[1-9]/, /^sessions /, /^files /].map((each) => expect.stringMatching(each)),
 			"undo 3 moves:",
 			expect.stringMatching(/^ {2}the checkout of #0 by user, from #\d+ \(#/),
 			expect.stringMatching(/^ {2}the label "here" at #\d+ by user \(#/),
@@ -333,6 +334,22 @@ describe("undo and redo of several", () => {
 		await expect(verb.act(own.runtime, seen, "user")).rejects.toMatchObject({ code: "TIMETRAVEL_STALE" });
 		expect(own.runtime.wal.tip).toBe(before);
 	});
+});
+
+test("undo and redo show what there is and what there would be, side by side; of a name there is nothing to compare", async () => {
+	await using own = await openHouse();
+	await own.do("label", { ref: "2", name: "here" });
+	const sidesOf = async (name: "undo" | "redo") => {
+		const verb = verbOf(name);
+		if (verb.access !== "write") throw new Error();
+		return verb.sides?.(await verb.look(own.runtime, givenFor(verb, {}), true))?.slice(0, 1);
+	};
+	expect(await sidesOf("undo")).toEqual([]);
+	await own.do("rewind", { ref: "0" });
+	const back = { name: "messages", before: "0", after: expect.stringMatching(/^[1-9]/) };
+	expect(await sidesOf("undo")).toEqual([back]);
+	await own.do("undo");
+	expect(await sidesOf("redo")).toEqual([{ ...back, before: back.after, after: "0" }]);
 });
 
 test("what cannot be meant is refused in words that say what to do", async () => {

@@ -317,7 +317,8 @@ export class Timeline implements Moving {
 
 	/**
 	 * Makes the state as of `seq` the current one: an undo when it is an ancestor of the tip, else a switch to the branch
-	 * that holds it. One durable record; nothing is erased.
+	 * that holds it. One durable record; nothing is erased. A scope that nobody has a record in is taken, and moves nothing:
+	 * ask {@link assertKnown} before, where it came from outside.
 	 *
 	 * @throws TimetravelError `TIMETRAVEL_OUT_OF_RANGE`, `TIMETRAVEL_BUSY`, `TIMETRAVEL_STALE`; and what {@link attend} was given throws. Nothing is
 	 * written then

@@ -14,6 +14,7 @@ import {
 } from "../files-along.ts";
 import { radiusLines } from "../lines/blast-radius.ts";
 import { pausedLines, pausedWork } from "../lines/paused.ts";
+import { sidesOf } from "../lines/sides.ts";
 import { when } from "../lines/when.ts";
 import { type ToldMove, toldMove, toldMoves } from "../moves.ts";
 import { flag, option } from "../param.ts";
@@ -91,6 +92,7 @@ const stepVerb = (name: "undo" | "redo", summary: string) =>
 			if (!isPreview) await runtime[name]("user", { expect: tip });
 			return { tip };
 		},
+		sides: ({ blastRadius: radius, files }) => (radius ? sidesOf(radius, files) : []),
 		nothing({ move, moves = [], waits = [], grants = [] }, say) {
 			if (move) return undefined;
 			const found = moves.length > 0 ? moves.map((each) => textOf(each)) : [`there is nothing to ${name}`];
