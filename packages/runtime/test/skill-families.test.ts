@@ -1,7 +1,8 @@
 /** Phases that ask people and have children: each is asked once, each call has one child, wherever the process is killed or taken back. */
 import { join } from "node:path";
-import { skillRuns } from "@reyn/skill-resume";
+import { defineSkill, done, type Skill, skillRuns } from "@reyn/skill-resume";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { z } from "zod";
 import { SEED } from "../../../tests/kit/seeded.ts";
 import { pointsOf } from "../../../tests/sample.ts";
 import { mainSession, type Runtime } from "../src/index.ts";
@@ -87,6 +88,34 @@ test("a run that is discarded while its children ask ends with them and their qu
 		if (isOver) expect([next.runtime.questions(), liveIn(next.runtime)], kinds.at(-1)).toEqual([[], []]);
 		await next.runtime.close();
 	});
+});
+
+test("a question that a child has left open is nobody's once the child is over", async () => {
+	const child = defineSkill({
+		...{ name: "child", description: "asks, and ends itself", input: z.unknown(), start: "a" },
+		phases: {
+			async a({ ask, abort, step }) {
+				void ask("in vain?").catch(() => {});
+				await step("wait", () => until(() => runtime.questions().length === 1), { purity: "pure" });
+				return abort("enough");
+			},
+		},
+	}) as Skill;
+	const root = defineSkill({
+		...{ name: "parent", description: "has a child, and asks", input: z.unknown(), start: "a" },
+		phases: {
+			a: async ({ skill, ask }) =>
+				done([await skill("child").catch((error: Error) => error.message), await ask("and?")]),
+		},
+	}) as Skill;
+	const { runtime } = await life(project, new Map(), { skills: [root, child], unanswered: "wait" });
+	await runtime.runSkill("parent", {});
+	await until(() => asksOf(runtime).includes("and?"));
+	expect(asksOf(runtime)).toEqual(["and?"]);
+	await runtime.answer(runtime.questions()[0]?.seq ?? 0, "yes", "ada");
+	await runtime.idle();
+	expect(said(runtime)).toEqual(['["child has failed: enough","yes"]']);
+	await runtime.close();
 });
 
 describe("killed", () => {

@@ -160,6 +160,25 @@ describe("a child that fails", () => {
 		);
 	});
 
+	test("whose failure was told is not told again, wherever the next try is killed", async () => {
+		for (let n = 1, whole = false; !whole; n++) {
+			let isDown = true;
+			const flaky = skillOf("flaky", { a: async () => (isDown ? Promise.reject(new Error("down")) : done("up")) });
+			const through = skillOf("through", { a: async ({ skill }) => done(await skill("flaky")) });
+			const first = await Process.start({ skills: [flaky] });
+			await expect(first.work(through)).rejects.toThrow("down");
+			isDown = false;
+			const dead = await first.next({ appends: n });
+			whole = await dead.work(through).then(
+				() => true,
+				() => false,
+			);
+			await using process = await dead.next({ appends: Number.POSITIVE_INFINITY });
+			expect([n, await process.work(through)]).toEqual([n, "up"]);
+			expect((await process.kinds()).filter((kind) => kind === "skill_run_started")).toHaveLength(3);
+		}
+	});
+
 	test("killed between its end and the failure of its call, is told as it was recorded", async () => {
 		let times = 0;
 		const flaky = skillOf("flaky", { a: async () => Promise.reject(new Error(`down ${++times}`)) });

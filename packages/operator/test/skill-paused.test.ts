@@ -1,0 +1,43 @@
+/** A skill run that has failed too often, as a person finds it: paused, with its reason, and how it goes on. */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { offlineModel } from "@reyn/offline-model";
+import { openRuntime } from "@reyn/runtime";
+import { defineSkill, type Skill } from "@reyn/skill-resume";
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { documentSchema, type ReadVerb } from "../src/index.ts";
+import { asJson } from "../src/text.ts";
+import { say, verbOf } from "./house.ts";
+
+test("its reason is in what is listed, and in the status; resume names the verb that goes on", async () => {
+	const root = await mkdtemp(join(tmpdir(), "reyn-skill-paused-"));
+	const skill = defineSkill({
+		...{ name: "mail", description: "mails", input: z.unknown(), start: "send" },
+		phases: { send: async () => Promise.reject(new Error("no mail")) },
+	}) as Skill;
+	const open = () => openRuntime({ state: join(root, "state"), model: offlineModel(), tools: [], skills: [skill] });
+	let run = "";
+	for (let start = 0; start < 3; start++) {
+		await using runtime = await open();
+		if (start === 0) run = await runtime.runSkill("mail", {});
+		runtime.resume();
+		await runtime.idle();
+	}
+	const runtime = await open();
+	const why = 'it has failed at 3 starts in phase "send", visit 1: no mail';
+	for (const name of ["skill list", "status"]) {
+		const verb = verbOf(name) as ReadVerb;
+		const found = await verb.read(runtime, {});
+		documentSchema(verb).parse(JSON.parse(asJson(found)));
+		expect(asJson(found)).toContain(JSON.stringify(why));
+		expect(verb.lines(found, say, {})).toContainEqual(`${run}  mail  paused (${why})  send`);
+	}
+	const resume = verbOf("resume") as unknown as {
+		check(of: typeof runtime, given: object, how: typeof say): Promise<void>;
+	};
+	await expect(resume.check(runtime, {}, say)).rejects.toThrow(`skill resume ${run}`);
+	await runtime.close();
+	await rm(root, { recursive: true });
+});
