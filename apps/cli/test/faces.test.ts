@@ -16,6 +16,7 @@ const commandsAlone: Readonly<Record<string, string>> = {
 	run: "it is `ask`, and ends when all is over",
 	demo: "it tells a story in processes of its own, and kills one",
 	doctor: "it looks at the machine, and needs no state",
+	archive: "renames the directory that everything else is in, so nothing else may work in it",
 	completion: "it is for shells",
 	ui: "it serves another face, for as long as it is not stopped",
 	export: "it writes another face into a file",
