@@ -10,8 +10,7 @@ const skill = (more: object = {}): Skill =>
 		...more,
 	}) as Skill;
 
-const tool = (more?: object) =>
-	skillTool(skill(more), { run: async () => "one", answer: () => undefined });
+const tool = (more?: object) => skillTool(skill(more), { run: async () => "one", answer: () => undefined });
 
 test("one whose name no tool can have is not offered", () => {
 	expect(tool()?.name).toBe("skill_count");
