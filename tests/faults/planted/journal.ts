@@ -62,7 +62,7 @@ export const ofJournal: readonly Defect[] = [
 		name: "call what is to be skipped",
 		package: "journal",
 		file: "perform.ts",
-		from: "return this.#complete(started, attempt, this.#step.empty as T);",
+		from: 'return this.#complete(started, attempt, this.#step.empty as T, { doubt: "skip" });',
 		to: "return this.#try({ attempt, started });",
 		tests: ["faults in-doubt"],
 	},

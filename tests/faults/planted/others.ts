@@ -215,8 +215,8 @@ const ofSkillResume: readonly Defect[] = [
 		name: "stay in a phase that is over",
 		package: "skill-resume",
 		file: "skill-runs.ts",
-		from: "({ phase: _left, ...before }) => ({",
-		to: "(before) => ({",
+		from: "({ phase: _left, failures: _before, ...before }) => ({",
+		to: "({ failures: _before, ...before }) => ({",
 		tests: ["skill-resume skill-runs"],
 	},
 	{
