@@ -209,6 +209,9 @@ function errorCodes(src: string): string[] {
 async function run(args: readonly string[], cwd: string): Promise<string> {
 	const { NODE_OPTIONS: _options, FORCE_COLOR: _color, ...inherited } = process.env;
 	const env = { ...inherited, NO_COLOR: "1", TMPDIR: workshop, TEMP: workshop, TMP: workshop };
-	const { stdout } = await promisify(execFile)(process.execPath, args, { cwd, env, timeout: TIMEOUT_MS / 2 });
+	const ran = promisify(execFile)(process.execPath, args, { cwd, env, timeout: TIMEOUT_MS / 2 });
+	const { stdout } = await ran.catch((error: Error & { readonly stdout?: string }) => {
+		throw new Error(`${error.message}\n${error.stdout ?? ""}`, { cause: error });
+	});
 	return stdout;
 }

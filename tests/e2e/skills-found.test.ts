@@ -92,7 +92,7 @@ async function killed(place: string): Promise<string> {
 const phases = ["one", "two", "three"];
 const places = phases.flatMap((phase) => [`${phase} before`, `${phase} after`]);
 
-test.each(some(places, 4))(
+test.each(some(places, 6))(
 	"killed at %s it goes on there, and no effect is made twice",
 	{ timeout: 120_000 },
 	async (place) => {

@@ -31,7 +31,7 @@ test("a chat that begins afresh ends what a kill has left, once somebody says so
 		code: 3,
 		stderr: expect.stringContaining("nothing is in flight"),
 	});
-	expect((await run(here, ["undo", "--dry-run"])).stdout).toMatch(/^undo the end of all work by user \(#/);
+	expect((await run(here, ["undo", "--dry-run"])).stdout).toMatch(/^undo the end of all work by user \(#/m);
 	const undone = JSON.parse((await run(here, ["--json", "undo", "--yes"])).stdout);
 	const before = JSON.parse((await run(here, ["--json", "show", String(undone.target)])).stdout);
 	expect(undone.hash).toBe(before.hash);

@@ -141,10 +141,9 @@ test("a rewind of one session leaves the other, is undone, and is checked out ag
 	expect(rewound).toBe((await json<{ hash: string }>(["show", String(first)])).hash);
 	expect(await sideOf(String(second))).toEqual(
 		Object.fromEntries(
-			["config_change", "conversation", "files", "journal", "plans", "questions", "scripts", "skills"].map((name) => [
-				name,
-				[],
-			]),
+			["config_change", "conversation", "files", "journal", "plans", "questions", "scripts", "skills", "tasks"].map(
+				(name) => [name, []],
+			),
 		),
 	);
 

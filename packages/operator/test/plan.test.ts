@@ -325,7 +325,7 @@ test("a pause is the newest move: an undo names it, and the plan runs on", async
 	await told("label", { ref: "@", name: "here" });
 	await told("plan pause", { id: plan });
 	expect(await linesOf("undo", {}, true)).toMatch(
-		new RegExp(`^undo the pause of plan ${plan} by a person \\(#\\d+, .*\\)\n`),
+		new RegExp(`^undo the pause of plan ${plan} by a person \\(#\\d+, .*\\)\n`, "m"),
 	);
 	expect(await linesOf("undo", {}, true)).not.toContain("is no move");
 	await told("undo");

@@ -156,7 +156,7 @@ describe("killed", () => {
 		await runtime.close();
 		const { length } = await linesOf(project.state);
 		// Each is a life of a second: REYN_RUNS=1 tries them all.
-		const every = Number(process.env.REYN_RUNS ?? 29);
+		const every = Number(process.env.REYN_RUNS ?? 41);
 		for (let kept = 2 + (SEED % every); kept <= length; kept += every)
 			for (const happened of [false, true]) await goneOn(`cut-${kept}-${happened}`, kept, happened);
 	});
@@ -175,7 +175,7 @@ describe("a rewind", () => {
 		const over = runtime.view().hash();
 		const scope = of === "of all" ? {} : { ...mainSession, run };
 		const entered = records.find(({ kind }) => kind === "skill_phase_entered")?.seq ?? 0;
-		const seqs = pointsOf(entered, asking, 4);
+		const seqs = pointsOf(entered, asking, 4, 2);
 		for (const seq of seqs) {
 			await runtime.checkout(seq, "test", scope);
 			expect([seq, childrenIn(runtime).length]).toEqual([

@@ -125,7 +125,7 @@ describe("killed", () => {
 
 	test("after any append, once and again, it comes to the same: one child a call, one payment, one answer a question", async () => {
 		const { records } = await survive([], false);
-		for (const n of pointsOf(1, records, 9)) {
+		for (const n of pointsOf(1, records, 5, 3)) {
 			const lost = n % 2 === 0;
 			assertSame(`after ${n}`, await survive([n], lost));
 			if (n % 10 === 0) assertSame(`after ${n} and 7`, await survive([n, 7], !lost));

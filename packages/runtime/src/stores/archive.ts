@@ -173,7 +173,8 @@ function namesIn(directory: string): readonly string[] {
 	try {
 		return readdirSync(directory);
 	} catch (error) {
-		if (codeOf(error) === "ENOENT") return [];
+		// Where nobody may look, nobody can go on: whoever opens the state says so.
+		if (["ENOENT", "ENOTDIR", "EACCES", "EPERM"].includes(codeOf(error) ?? "")) return [];
 		throw error;
 	}
 }
