@@ -44,7 +44,10 @@ const met = {
 	...restores,
 };
 
-test.each(Array.from({ length: RUNS }, (_, i) => SEED + i))("history %i", async (seed) => {
+/** Those that were wrong once: where permissions alone had gone back, a file of somebody else's counted as left here. */
+const ONCE_WRONG = process.env.REYN_RUNS === undefined ? [2_420_122] : [];
+
+test.each([...Array.from({ length: RUNS }, (_, i) => SEED + i), ...ONCE_WRONG])("history %i", async (seed) => {
 	await using project = await makeProject();
 	const history = new History(seed, project);
 	await history.open();

@@ -206,6 +206,7 @@ export function othersIn(
 	let may: readonly Version[] | undefined;
 	const lasts = new Map(writes.map(({ after }, at) => [after, at]));
 	for (const [at, write] of writes.entries()) {
+		if (leavesContent(write)) continue;
 		const { before, after } = write;
 		const isOdd = may !== undefined && !may.includes(before) && !may.includes(after);
 		// Where another one, perhaps one that was started later, has made the same of it, what this one found may be from before that.
@@ -220,6 +221,8 @@ export function othersIn(
 		// Before the first that tells, the file may hold what was left, or what somebody else had put there before them all.
 		may = [...new Set([...(may ?? left), ...(isToldYet ? [] : [before]), after])];
 	}
+	// Where none of these has left anything, it is what was left before them.
+	if (writes.length > 0 && left.length > 0) may ??= left;
 	return { between, since: present === undefined ? "unknown" : may !== undefined && !may.includes(present) };
 }
 
@@ -236,8 +239,13 @@ export function leftIn(writes: readonly FileWrite[]): readonly Version[] {
  *
  * @param may what it may have held before
  */
-const leftBy = (write: FileWrite, may: readonly Version[] = [write.before]): readonly Version[] =>
-	isMade(write) ? [write.after] : [...new Set([...may, write.after])];
+function leftBy(write: FileWrite, may: readonly Version[] = [write.before]): readonly Version[] {
+	if (leavesContent(write)) return may;
+	return isMade(write) ? [write.after] : [...new Set([...may, write.after])];
+}
+
+/** A restore of permissions alone: what the file holds is of whoever has put it there. */
+const leavesContent = (write: FileWrite): boolean => isRestore(write) && write.before === write.after;
 
 /** Is it known to have changed the file? One that leaves it as it is may have looked before another one was made. */
 export const isMade = ({ outcome, before, after }: FileWrite): boolean => outcome === "done" && before !== after;
