@@ -107,10 +107,15 @@ archiveTest("what a person has set or written is there again; what came of the o
 	await write("config/a.yaml.unrecorded-7", "x: 1\n");
 	await write("skills/mine.ts", "export default 1;\n");
 	await write("agents/default/workspace/digest-a.md", "a\n");
+	// Tasks are of another system: they are no part of the log.
+	await write("tasks/tasks.db", "of SQLite");
+	await write("tasks/tasks.db-wal", "what it wrote last");
+	await write("tasks/tasks.db-shm", "its own");
 	const { to, kept } = await archived();
-	expect(kept).toEqual(["config/settings.yaml", "skills/mine.ts"]);
+	expect(kept).toEqual(["config/settings.yaml", "skills/mine.ts", "tasks/tasks.db", "tasks/tasks.db-wal"]);
+	expect(await readFile(join(project.state, "tasks/tasks.db-wal"), "utf8")).toBe("what it wrote last");
 	expect(await readFile(join(project.state, "config/settings.yaml"), "utf8")).toContain("concurrency: 2");
-	expect((await readdir(project.state)).sort()).toEqual(["config", "own", "skills", "state"]);
+	expect((await readdir(project.state)).sort()).toEqual(["config", "own", "skills", "state", "tasks"]);
 	expect(await readdir(to)).toContain("agents");
 });
 

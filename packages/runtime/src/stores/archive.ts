@@ -38,14 +38,20 @@ export interface ArchiveOptions {
 /** A file of settings or a skill is no book. */
 const MOST_BYTES = 16 * 1024 * 1024;
 
-/** What goes on in the new state: what a person has set, and has written. All else is of the old log, and stays with it. */
+/**
+ * What goes on in the new state: what a person has set, and has written, and the tasks, which are of another system. All else is of the old
+ * log, and stays with it.
+ */
 export async function keptByArchive(state: string): Promise<readonly string[]> {
 	const found: string[] = [];
-	for (const directory of [layoutOf(state).config, join(state, "skills")])
-		for await (const path of filesBelow(state, directory))
-			if (!isTemporaryName(basename(path)) && !/\.unrecorded-\d+$/.test(path)) found.push(relative(state, path));
+	const { config, tasks } = layoutOf(state);
+	for (const directory of [config, join(state, "skills"), tasks])
+		for await (const path of filesBelow(state, directory)) if (isKept(path)) found.push(relative(state, path));
 	return found.sort();
 }
+
+const isKept = (path: string): boolean =>
+	!isTemporaryName(basename(path)) && !/\.unrecorded-\d+$/.test(path) && !path.endsWith(".db-shm");
 
 /** Names that an archive of this state has, and one that was cut: tools of agents are kept out of them. */
 export function besideState(state: string): readonly string[] {
@@ -144,7 +150,8 @@ async function makeNext(
 	mkdirSync(next, { mode: 0o700 });
 	const kept = await keptByArchive(state);
 	for (const path of [".gitignore", ...kept]) {
-		const bytes = await readOwnFile(join(state, path), MOST_BYTES);
+		const most = path.startsWith(relative(state, layoutOf(state).tasks)) ? Number.MAX_SAFE_INTEGER : MOST_BYTES;
+		const bytes = await readOwnFile(join(state, path), most);
 		if (bytes) await atomicWrite(join(next, path), bytes);
 	}
 	const layout = layoutOf(next);
