@@ -154,6 +154,10 @@ test("a run whose file does not load waits, is said to, and goes on when it load
 describe("a template", () => {
 	test("is written where there is none, runs as it is, and is trusted as it is", { timeout: 120_000 }, async () => {
 		expect(await run("skill", "new", "report")).toMatchObject({ code: 0, stderr: "" });
+		// There is no history yet, and none is made by looking.
+		expect(await jsonOf("skill", "list")).toMatchObject({ runs: [], skills: [{ name: "digest" }, { name: "report" }] });
+		expect(await jsonOf("task", "list")).toEqual([]);
+		expect(await run("status")).toMatchObject({ code: 3 });
 		const ended = await run("skill", "run", "report", "--input", '{"about":"lighthouse keeper"}');
 		expect(ended).toMatchObject({ code: 0, stdout: expect.stringContaining("Ada Brandt") });
 		expect(await run("skill", "new", "report")).toMatchObject({

@@ -7,6 +7,7 @@ import { tracedModel } from "@reyn/offline-model";
 import { type Moment, type ServeOptions, serveVerbs } from "@reyn/operator";
 import {
 	besideState,
+	engineStore,
 	fileStore,
 	isUnreadable,
 	layoutOf,
@@ -23,7 +24,7 @@ import type { SkillResume } from "@reyn/skill-resume";
 import { createFileTools, createWorkFiles, type RootOptions } from "@reyn/tools";
 import { createFetchTool } from "@reyn/tools/fetch";
 import { createShellTool } from "@reyn/tools/shell";
-import { codeOf } from "@reyn/wal";
+import { codeOf, memoryEngine } from "@reyn/wal";
 import { assertOwnDirectory } from "@reyn/wal/internal";
 import { budgetOf, modelSettingsOf, permissionsOf, plansOf, pricesOf, runtimeOptionsOf } from "./config/options.ts";
 import type { Config } from "./config/schema.ts";
@@ -165,11 +166,28 @@ function asNoHistory(error: unknown, state: string): unknown {
 	);
 }
 
-/** Looks at the state, and closes it. What looks ahead runs scripts, so the state has to be trusted. */
-export async function reading<T>(globals: Globals, read: (runtime: Runtime) => Promise<T>, at?: Moment): Promise<T> {
+/**
+ * Looks at the state, and closes it. What looks ahead runs scripts, so the state has to be trusted.
+ *
+ * @param orNone where there is no history, is it looked at as an empty one? Default: that is refused
+ */
+export async function reading<T>(
+	globals: Globals,
+	read: (runtime: Runtime) => Promise<T>,
+	at?: Moment,
+	orNone = false,
+): Promise<T> {
 	if (at) await assertOurs(globals);
-	await using runtime = await openForReading(globals, at && { readOnly: at });
+	const opening = openForReading(globals, at && { readOnly: at });
+	await using runtime = await (orNone ? opening.catch((error) => openEmpty(globals, error)) : opening);
 	return await read(runtime);
+}
+
+/** A history in memory, for what lies beside one. @throws the error, where there is one that cannot be read */
+async function openEmpty(globals: Globals, error: unknown): Promise<Runtime> {
+	if (codeOf(error) !== "CLI_NOT_FOUND") throw error;
+	const { state: _none, ...rest } = await options(globals);
+	return openRuntime({ ...rest, store: engineStore(memoryEngine()) });
 }
 
 /**

@@ -245,7 +245,7 @@ async function keptBy(typed: Readonly<Record<string, unknown>>, command: Command
 
 function deskOf(globals: Globals, yes: boolean, actor: string): Desk {
 	return {
-		reading: (use, at) => reading(globals, use, at),
+		reading: (use, at, orNone) => reading(globals, use, at, orNone),
 		examining: (use) => examining(globals, use),
 		acting: (verb, seen) => act(verb, seen, actor, placesOf(globals)),
 		async confirm(question, shown) {

@@ -6,8 +6,13 @@ import { type ClosedVerb, type FilesVerb, givenFor, type Moment, type ReadVerb, 
 
 /** What a face gives for it. */
 export interface Desk {
-	/** Looks at the state without holding its log. @param at default: what is durable */
-	reading<T>(use: (runtime: Runtime) => Promise<T>, at?: Moment): Promise<T>;
+	/**
+	 * Looks at the state without holding its log.
+	 *
+	 * @param at default: what is durable
+	 * @param orNone where there is no history, is it looked at as an empty one? Default: that is refused
+	 */
+	reading<T>(use: (runtime: Runtime) => Promise<T>, at?: Moment, orNone?: boolean): Promise<T>;
 	/** Looks at the files of the log. @param use gets their directory */
 	examining<T>(use: (log: string) => Promise<T>): Promise<T>;
 	/** Does what was seen, in the process that has the log, and gives what was done: `act` does so. */
@@ -40,7 +45,7 @@ export async function carryOut(
 	if (verb.access !== "write") {
 		const result = await (verb.access === "files"
 			? desk.examining((log) => verb.examine(log, given))
-			: desk.reading((runtime) => verb.read(runtime, given), verb.at));
+			: desk.reading((runtime) => verb.read(runtime, given), verb.at, verb.isOfMore));
 		const fault = verb.fault?.(result);
 		const lines = verb.lines(result, say, given);
 		return { document: result, lines, outcome: "read", ...(fault !== undefined && { fault }) };
