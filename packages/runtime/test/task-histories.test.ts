@@ -14,7 +14,7 @@ import { engineStore, openRuntime, type Runtime, type SessionScope } from "../sr
 import { type MemoryTasks, memoryTasks } from "./memory-tasks.ts";
 import { scripted } from "./project.ts";
 
-const RUNS = Number(process.env.REYN_RUNS ?? sample(15, 60));
+const RUNS = Number(process.env.REYN_RUNS ?? sample(25, 60));
 
 const main: SessionScope = { agent: "default", session: "main" };
 const sessions: readonly SessionScope[] = [main, { ...main, session: "side" }, { ...main, agent: "other" }];
