@@ -70,8 +70,8 @@ export class Tasks implements FeatureHost {
 	#isDue = false;
 	#timer: (() => void) | undefined;
 	#isOpen = false;
-	/** The move that a crash had cut, and this process has finished. */
-	#moved: Moved | undefined;
+	/** The moves after which it was not looked yet, oldest first. */
+	#unlooked: Moved[] = [];
 
 	/** Use `tasks` of a runtime. */
 	constructor(kernel: Kernel, options: TaskOptions | undefined) {
@@ -156,7 +156,7 @@ export class Tasks implements FeatureHost {
 
 	async opened(): Promise<void> {
 		this.#isOpen = true;
-		this.#lookAt(this.#moved);
+		this.#lookAt();
 	}
 
 	resumed(): void {
@@ -166,13 +166,16 @@ export class Tasks implements FeatureHost {
 
 	/** What was rewound is known as it was then. It is read anew once work may begin again. */
 	async moved(move: Moved): Promise<void> {
-		if (!this.#isOpen) this.#moved = move;
-		else void this.#kernel.sessions.rewinding?.then(() => this.#lookAt(move));
+		this.#unlooked.push(move);
+		// One that a crash had cut is finished before it is open.
+		if (this.#isOpen) void this.#kernel.sessions.rewinding?.then(() => this.#lookAt());
 	}
 
 	async close(): Promise<void> {
 		this.#isClosed = true;
 		this.#timer?.();
+		// The move may be all that this process was for: who only reads behind it is to find what it has changed.
+		if (this.#unlooked.length > 0) await this.#inTurn(() => this.#readAnew()).catch(() => {});
 		await this.#last;
 		await this.#options?.backend.close();
 	}
@@ -254,22 +257,20 @@ export class Tasks implements FeatureHost {
 	}
 
 	/** It is waited for as for all work; no move stops it, since it begins with what there is then. */
-	#lookAt(move?: Moved): void {
+	#lookAt(): void {
 		if (!this.#options || this.#isClosed || this.#kernel.isReadOnly) return;
 		this.#isDue = true;
 		const work = { name: "look at tasks", scope: mainSession, kinds: [] };
-		const begun = this.#kernel.sessions
-			.at(mainSession)
-			.start(work, (signal) => this.#inTurn(() => this.#look(signal, move)));
+		const begun = this.#kernel.sessions.at(mainSession).start(work, (signal) => this.#inTurn(() => this.#look(signal)));
 		if (!begun) this.#isDue = false;
 	}
 
-	async #look(signal: AbortSignal, move?: Moved): Promise<void> {
+	async #look(signal: AbortSignal): Promise<void> {
 		this.#isDue = false;
 		this.#timer?.();
 		this.#timer = undefined;
 		try {
-			await this.#reread?.look(move);
+			await this.#readAnew();
 			await this.#begin(signal);
 			this.#isDown = false;
 		} catch (error) {
@@ -277,6 +278,16 @@ export class Tasks implements FeatureHost {
 			if (!signal.aborted) this.#unread(error);
 		}
 		this.#again();
+	}
+
+	async #readAnew(): Promise<void> {
+		const moves = this.#unlooked.splice(0);
+		try {
+			await this.#reread?.look(moves[0]);
+		} catch (error) {
+			this.#unlooked.unshift(...moves);
+			throw error;
+		}
 	}
 
 	async #begin(signal: AbortSignal): Promise<void> {
