@@ -75,12 +75,13 @@ test.runIf(process.env.REYN_BUILT === "1")(
 );
 
 test.runIf(process.env.REYN_BUILT === "1")(
-	"`pnpm bench install --json` prints one document with what the command line weighs alone and beside each provider",
+	"`pnpm bench install --json` prints one document with what the command line weighs alone and beside each peer",
 	async () => {
 		const report = JSON.parse(await bench("install", "--rounds", "1", "--json"));
 		expect(report).toMatchObject({ bench: "install", rounds: 1, tarballMiB: expect.any(Number) });
-		const providers = ["anthropic", "google", "openai", "openai-compatible"];
-		expect(namesOf(report.rows)).toEqual(["alone", ...providers.map((name) => `with @ai-sdk/${name}`)]);
+		const providers = ["anthropic", "google", "openai", "openai-compatible"].map((name) => `@ai-sdk/${name}`);
+		const peers = [...providers, "better-sqlite3"];
+		expect(namesOf(report.rows)).toEqual(["alone", ...peers.map((name) => `with ${name}`)]);
 		const [alone, ...beside] = report.rows.map(({ packages }: { packages: number }) => packages);
 		expect(Math.min(...beside)).toBeGreaterThan(alone);
 	},
