@@ -13,7 +13,7 @@ import { pauseless } from "../../../tests/kit/timers.ts";
 import { sample } from "../../../tests/sample.ts";
 import { engineStore, mainSession, openRuntime, type Runtime } from "../src/index.ts";
 
-const RUNS = Number(process.env.REYN_RUNS ?? sample(10, 150));
+const RUNS = Number(process.env.REYN_RUNS ?? sample(10, 100));
 
 /** What the histories have come to, together: a model that meets nothing proves nothing. */
 const met: Record<string, number> = {};

@@ -109,7 +109,7 @@ async function history(random: Random, purity: "pure" | "side_effect"): Promise<
 	await runtime.close();
 }
 
-const HISTORIES = Number(process.env.REYN_RUNS ?? sample(4, 20));
+const HISTORIES = Number(process.env.REYN_RUNS ?? sample(4, 12));
 
 test.each(Array.from({ length: HISTORIES }, (_, at) => at))("history %i", async (at) => {
 	await history(seeded(SEED + at), at % 2 === 0 ? "side_effect" : "pure");

@@ -7,6 +7,6 @@ import { scripts } from "./script-form.ts";
 
 const LONG = 3_600_000;
 
-test("scripts", () => tellHistories(scripts, sample(2, 30)), LONG);
+test("scripts", () => tellHistories(scripts, sample(2, 16)), LONG);
 
-test("programs of steps", () => tellHistories(journals, sample(8, 120)), LONG);
+test("programs of steps", () => tellHistories(journals, sample(8, 60)), LONG);

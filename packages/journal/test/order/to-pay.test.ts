@@ -12,7 +12,7 @@ import { anyProgram, type Call, callsOf, mapBodies, mapParts, type Part, type Pr
 import { preview, type Scripts, scripts } from "./script-form.ts";
 
 const { REYN_RUNS } = process.env;
-const { numRuns: RUNS, seed: SEED } = histories(15, 100);
+const { numRuns: RUNS, seed: SEED } = histories(15, 50);
 const LONG = 3_600_000;
 
 interface Edit {

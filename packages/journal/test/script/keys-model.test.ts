@@ -16,7 +16,7 @@ import { callsOf, type NaiveCall, type NaiveEntry, NaiveMemory, placeOf } from "
 import { anyEdit, anyProgram, type Calls, type Edit, edited, follow, type Program, sourceOf } from "./programs.ts";
 import { type Ended, echo, Log, Process, run, scope, writer } from "./script-process.ts";
 
-const { numRuns: RUNS, seed } = histories(40, 1000);
+const { numRuns: RUNS, seed } = histories(40, 500);
 const timeout = 60_000 + RUNS * 200;
 
 /** One life of a process. */
