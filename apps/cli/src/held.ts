@@ -155,6 +155,9 @@ export const placesOf = (globals: Globals): Places => ({
 	reading: (use) => reading(globals, use),
 	async working(use) {
 		await using runtime = await openForWork(globals);
-		return await use(runtime);
+		const done = await use(runtime);
+		// What a move has changed of tasks is said before this process ends, since the next one may only read.
+		await runtime.tasks.looked();
+		return done;
 	},
 });

@@ -76,6 +76,19 @@ test("a rewind gives the binding back and leaves the task done, which is said", 
 	await runtime.close();
 });
 
+test("who closes behind a rewind, once it was looked, has said what it has changed: whoever only reads finds it", async () => {
+	const { runtime } = await opened();
+	await turn(runtime, 'task_create {"title":"Write it down","take":true}');
+	const then = runtime.wal.tip;
+	await turn(runtime, 'task_update {"id":"t1","status":"done"}');
+	await runtime.checkout(then, "user");
+	await runtime.tasks.looked();
+	await runtime.close();
+	const { runtime: reader } = await opened(project, { readOnly: true });
+	expect(said(reader)).toEqual(['t1 "Write it down" is yours again, and is done since.']);
+	await reader.close();
+});
+
 test("a rewind of the session that has it gives it back to whoever had it before", async () => {
 	const { runtime } = await opened();
 	await runtime.tasks.add({ title: "a", key: "a" });

@@ -70,6 +70,7 @@ export class Tasks implements FeatureHost {
 	#isDue = false;
 	#timer: (() => void) | undefined;
 	#isOpen = false;
+	#looked: Promise<unknown> = Promise.resolve();
 	/** The moves after which it was not looked yet, oldest first. */
 	#unlooked: Moved[] = [];
 
@@ -156,7 +157,7 @@ export class Tasks implements FeatureHost {
 
 	async opened(): Promise<void> {
 		this.#isOpen = true;
-		this.#lookAt();
+		void this.#lookAt();
 	}
 
 	resumed(): void {
@@ -168,14 +169,19 @@ export class Tasks implements FeatureHost {
 	async moved(move: Moved): Promise<void> {
 		this.#unlooked.push(move);
 		// One that a crash had cut is finished before it is open.
-		if (this.#isOpen) void this.#kernel.sessions.rewinding?.then(() => this.#lookAt());
+		if (!this.#isOpen) return;
+		const looked = this.#kernel.sessions.rewinding?.then(() => this.#lookAt());
+		this.#looked = Promise.all([this.#looked, looked]);
+	}
+
+	/** Resolves when it was looked after each move so far, or could not be: before a close, whoever only reads then finds what is said. */
+	async looked(): Promise<void> {
+		await this.#looked;
 	}
 
 	async close(): Promise<void> {
 		this.#isClosed = true;
 		this.#timer?.();
-		// The move may be all that this process was for: who only reads behind it is to find what it has changed.
-		if (this.#unlooked.length > 0) await this.#inTurn(() => this.#readAnew()).catch(() => {});
 		await this.#last;
 		await this.#options?.backend.close();
 	}
@@ -253,16 +259,17 @@ export class Tasks implements FeatureHost {
 
 	/** Looks soon, unless it is about to anyway. */
 	#soon(): void {
-		if (!this.#isDue) this.#lookAt();
+		if (!this.#isDue) void this.#lookAt();
 	}
 
 	/** It is waited for as for all work; no move stops it, since it begins with what there is then. */
-	#lookAt(): void {
-		if (!this.#options || this.#isClosed || this.#kernel.isReadOnly) return;
+	#lookAt(): Promise<void> | undefined {
+		if (!this.#options || this.#isClosed || this.#kernel.isReadOnly) return undefined;
 		this.#isDue = true;
 		const work = { name: "look at tasks", scope: mainSession, kinds: [] };
 		const begun = this.#kernel.sessions.at(mainSession).start(work, (signal) => this.#inTurn(() => this.#look(signal)));
 		if (!begun) this.#isDue = false;
+		return begun;
 	}
 
 	async #look(signal: AbortSignal): Promise<void> {
