@@ -45,7 +45,7 @@ export async function carryOut(
 	if (verb.access !== "write") {
 		const result = await (verb.access === "files"
 			? desk.examining((log) => verb.examine(log, given))
-			: desk.reading((runtime) => verb.read(runtime, given), verb.at, verb.isOfMore));
+			: desk.reading((runtime) => verb.read(runtime, given), verb.at, verb.isWithoutHistory));
 		const fault = verb.fault?.(result);
 		const lines = verb.lines(result, say, given);
 		return { document: result, lines, outcome: "read", ...(fault !== undefined && { fault }) };

@@ -30,8 +30,8 @@ interface Looks<P extends Params, R> extends Named<P> {
 export interface ReadVerb<P extends Params = Params, R = unknown> extends Looks<P, R> {
 	readonly access: "read";
 	readonly at?: Moment;
-	/** It has something to say where there is no history yet. */
-	readonly isOfMore?: true;
+	/** It answers where there is no history yet, too. */
+	readonly isWithoutHistory?: true;
 	read(runtime: Runtime, given: Given<P>): Promise<R>;
 }
 

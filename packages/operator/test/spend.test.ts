@@ -177,9 +177,11 @@ test("what gc has taken away is not known, and that is said", async () => {
 	expect(await readSpend(runtime)).toMatchObject({ since: 1, paid: till.paid });
 });
 
-test(`of ${sample(12, 60)} random histories a reader that follows knows the same as one that is opened anew, and as the till`, async () => {
+const RUNS = Number(process.env.REYN_RUNS ?? sample(12, 60));
+
+test(`of ${RUNS} random histories a reader that follows knows the same as one that is opened anew, and as the till`, async () => {
 	const first = Number(process.env.REYN_SEED ?? 1);
-	for (let seed = first; seed < first + sample(12, 60); seed++) {
+	for (let seed = first; seed < first + RUNS; seed++) {
 		const random = seeded(seed);
 		const till = new Till();
 		const here = join(state, String(seed));

@@ -28,7 +28,7 @@ const name = word("name", "a skill that there is", z.string());
 export const skillList = readVerb({
 	name: "skill list",
 	summary: "skills that there are, those that do not load, and runs that are in flight",
-	isOfMore: true,
+	isWithoutHistory: true,
 	params: {},
 	example: "",
 	result: z.object({ runs: list(skillRunShape), skills: list(skillShape), problems: list(skillProblemShape) }),
@@ -61,7 +61,7 @@ const ANY_PHASE = "any phase, or done";
 export const skillShow = readVerb({
 	name: "skill show",
 	summary: "a skill: its input, its phases with their ways and tools, and where it lies",
-	isOfMore: true,
+	isWithoutHistory: true,
 	params: { name },
 	example: "digest",
 	result: z.object({

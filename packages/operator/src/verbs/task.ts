@@ -16,7 +16,7 @@ const task = word("task", "the id of a task, as task list has them", z.string().
 export const taskList = readVerb({
 	name: "task list",
 	summary: "tasks as they are now, and who has them",
-	isOfMore: true,
+	isWithoutHistory: true,
 	params: { status: choice("status", "only those", taskStatusSchema.options) },
 	example: "--status ready",
 	result: list(taskEntryShape),

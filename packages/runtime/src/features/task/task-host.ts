@@ -167,6 +167,7 @@ export class Tasks implements FeatureHost {
 
 	/** What was rewound is known as it was then. It is read anew once work may begin again. */
 	async moved(move: Moved): Promise<void> {
+		if (!this.#options) return;
 		this.#unlooked.push(move);
 		// One that a crash had cut is finished before it is open.
 		if (!this.#isOpen) return;
