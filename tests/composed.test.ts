@@ -89,9 +89,7 @@ async function work({ wal, session }: Process, world: World, told: string[] = []
 
 const all = ["Step b: Compare: done", "ada is charged"];
 
-test("killed at any change of the disk, the next process goes on, and pays for what was not known alone", {
-	timeout: 60_000,
-}, async () => {
+test("killed at any change of the disk, the next process goes on, and pays for what was not known alone", async () => {
 	let points = 0;
 	for (let n = 1; ; n++) {
 		const world = new World();
@@ -117,7 +115,7 @@ test("killed at any change of the disk, the next process goes on, and pays for w
 	expect(points).toBeGreaterThan(5);
 });
 
-test("rewound to any seq, while they run and after, both come to the same end", { timeout: 60_000 }, async () => {
+test("rewound to any seq, while they run and after, both come to the same end", async () => {
 	const world = new World();
 	const own = await start(world);
 	await work(own, world);

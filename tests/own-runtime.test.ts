@@ -224,7 +224,7 @@ describe.each([
 		await own.wal.close();
 	});
 
-	test("and does not where the process dies at any point of it, and of its finish", { timeout: 60_000 }, async () => {
+	test("and does not where the process dies at any point of it, and of its finish", async () => {
 		const before = new World();
 		const own = await Own.open(before);
 		await own.job(await follow(own, main));
@@ -338,7 +338,7 @@ describe("an outcome that comes after the rewind", () => {
 		await own.wal.close();
 	});
 
-	test("is known in the next process, or in doubt, wherever this one dies", { timeout: 60_000 }, async () => {
+	test("is known in the next process, or in doubt, wherever this one dies", async () => {
 		const counts = { known: 0, inDoubt: 0 };
 		for (const target of ["start", "genesis"] as const) {
 			for (let n = 1; ; n++) {

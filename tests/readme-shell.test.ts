@@ -153,7 +153,7 @@ function shell(command: string, cwd: string): Promise<string> {
 	};
 	const script = `set -e\nexec 2>&1\n${command.replaceAll(`npx -y ${packageManager} reyn`, "reyn")}`;
 	return new Promise((resolve, reject) => {
-		execFile("sh", ["-c", script], { cwd, env, timeout: 60_000 }, (error, stdout) =>
+		execFile("sh", ["-c", script], { cwd, env, timeout: 120_000 }, (error, stdout) =>
 			error ? reject(new Error(`${command} ended with ${error.code}\n${stdout}`)) : resolve(stdout),
 		);
 	});

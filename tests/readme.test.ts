@@ -17,7 +17,7 @@ const ofWhatWasBuilt = process.env.REYN_BUILT === "1" ? [] : ["--conditions=@rey
 const NODE_FLOOR = "22.18";
 const MAX_LINES = 130;
 const FIRST_CODE_BY_LINE = 40;
-const TIMEOUT_MS = 60_000;
+const TIMEOUT_MS = 120_000;
 
 interface Example {
 	readonly readme: string;
@@ -85,7 +85,6 @@ describe.each([...readmes, ...pages])("$name", ({ name, dir, text }) => {
 
 	test.for(tried.filter(({ readme }) => readme === name))(
 		"runs its example of line $line, which prints what stands below it",
-		{ timeout: TIMEOUT_MS },
 		async ({ file, output }) => {
 			expect(output, "an example is followed by a text block with what it prints").toBeDefined();
 			const printed = await run([...ofWhatWasBuilt, file], dirname(file));
@@ -94,7 +93,7 @@ describe.each([...readmes, ...pages])("$name", ({ name, dir, text }) => {
 	);
 });
 
-test("every example is sound TypeScript", { timeout: TIMEOUT_MS }, async () => {
+test("every example is sound TypeScript", async () => {
 	const config = {
 		extends: join(root, "tsconfig.base.json"),
 		compilerOptions: {
@@ -209,7 +208,7 @@ function errorCodes(src: string): string[] {
 async function run(args: readonly string[], cwd: string): Promise<string> {
 	const { NODE_OPTIONS: _options, FORCE_COLOR: _color, ...inherited } = process.env;
 	const env = { ...inherited, NO_COLOR: "1", TMPDIR: workshop, TEMP: workshop, TMP: workshop };
-	const ran = promisify(execFile)(process.execPath, args, { cwd, env, timeout: TIMEOUT_MS / 2 });
+	const ran = promisify(execFile)(process.execPath, args, { cwd, env, timeout: TIMEOUT_MS });
 	const { stdout } = await ran.catch((error: Error & { readonly stdout?: string }) => {
 		throw new Error(`${error.message}\n${error.stdout ?? ""}`, { cause: error });
 	});

@@ -1,5 +1,5 @@
 /** The fast run and the deep one: what a sample is, and that nothing is told of in the deep run alone. */
-import { existsSync, globSync } from "node:fs";
+import { existsSync, globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, expect, test, vi } from "vitest";
 import { root } from "./workspace.ts";
@@ -42,4 +42,15 @@ test("what is in the deep run alone has a shorter test beside it", () => {
 	const deep = globSync("{packages,apps,tests}/**/*.deep.test.ts", { cwd: root, exclude: ["**/node_modules"] });
 	expect(deep.length).toBeGreaterThan(0);
 	expect(deep.filter((path) => !existsSync(join(root, path.replace(".deep.test.ts", ".test.ts"))))).toEqual([]);
+});
+
+test("no test sets a limit of its own, which a busy machine would not keep", () => {
+	const files = globSync("{packages,apps,tests}/**/*.ts", {
+		cwd: root,
+		exclude: ["**/node_modules", "**/src", "**/dist"],
+	});
+	const limit = /\b(?:testTimeout|hookTimeout): |\{ timeout: |^\t*\}, [\d_]{4,}\);$/m;
+	expect(files.length).toBeGreaterThan(100);
+	const isOwn = (path: string): boolean => limit.test(readFileSync(join(root, path), "utf8"));
+	expect(files.filter((path) => !path.endsWith("sample.test.ts") && isOwn(path))).toEqual([]);
 });

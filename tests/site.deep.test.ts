@@ -13,7 +13,7 @@ const dist = join(site, "dist");
 beforeAll(async () => {
 	for (const command of [["src/api.ts"], ["node_modules/vitepress/bin/vitepress.js", "build"]])
 		await promisify(execFile)(process.execPath, command, { cwd: site });
-}, 240_000);
+});
 
 test("has each page of the repository, with its heading", async () => {
 	// Which pages there are is known once the API is written.

@@ -252,7 +252,6 @@ describe.skipIf(typeof noTmux === "string")("on a terminal", () => {
 
 test.skipIf(typeof noTerminal === "string")(
 	"a terminal that can do nothing gets lines, moves no cursor, and what is pasted into it is one message",
-	{ timeout: 60_000 },
 	async () => {
 		const terminal = await onTerminal(here, ["chat", "--plain"]);
 		await says(terminal, "/help");

@@ -174,9 +174,7 @@ describe("bad input ends with one clear line and a code of its own, and changes 
 			"--output-format",
 			"stream-json",
 		]);
-		await expect
-			.poll(() => modelCalls(here).some(({ pid }) => pid === first.child.pid), { timeout: 60_000 })
-			.toBe(true);
+		await expect.poll(() => modelCalls(here).some(({ pid }) => pid === first.child.pid)).toBe(true);
 		const second = await run(here, ["label", "@", "beside"]);
 		expect(second, second.stderr).toMatchObject({ code: 0 });
 		expect(await run(here, ["script", "run", "none.ts"])).toMatchObject({ code: 3 });

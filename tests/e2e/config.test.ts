@@ -56,7 +56,7 @@ test("an edit on a line that is left is gone, one of after the rewind stays, a f
 	await run("redo", "--yes");
 	expect(await settings()).toBe("plan:\n  concurrency: 2\nlimits:\n  turn_rounds: 7\n");
 	expect(await holds("plan.concurrency")).toEqual({ value: 2, source: ".reyn/config/settings.yaml:2" });
-}, 120_000);
+});
 
 test("killed at any moment, the next command finds what was set, whole, and goes on", async () => {
 	await run("config", "set", "plan.concurrency", "1");
@@ -75,7 +75,7 @@ test("killed at any moment, the next command finds what was set, whole, and goes
 	// What a kill has left of a write goes with the next collection.
 	await run("gc", "--yes");
 	expect(await readdir(join(cwd, ".reyn/config"))).toEqual([]);
-}, 240_000);
+});
 
 test("what cannot be set is said, and nothing is changed", async () => {
 	await run("config", "set", "plan.concurrency", "2");
@@ -99,4 +99,4 @@ test("what cannot be set is said, and nothing is changed", async () => {
 	}
 	await run("config", "unset", "plan.concurrency");
 	expect(await readdir(join(cwd, ".reyn/config"))).toEqual([]);
-}, 60_000);
+});

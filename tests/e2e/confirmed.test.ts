@@ -70,55 +70,47 @@ describe.skipIf(typeof noTerminal === "string")("what came while a person looked
 			for (let seq = first; times > 0; times--, seq--) await runtime.checkout(seq, "ada");
 		});
 
-	test.each(some(["rewind", "checkout"], 2))(
-		"a turn of another process is not thrown away by a %s",
-		{ timeout: 60_000 },
-		async (verb) => {
-			let before: readonly string[] = [];
-			const meanwhile = async () => {
-				await ask();
-				before = await records();
-			};
-			const text = await confirmed([verb, `${first}`], meanwhile, 4);
-			expect(text).toMatch(/previewed at seq \d+, and user_prompt came at seq \d+; nothing was written/);
-			expect(await records()).toEqual(before);
-			// Shown again and confirmed again, it is made.
-			await confirmed([verb, `${first}`], async () => {}, 0);
-			expect((await records()).length).toBeGreaterThan(before.length);
-		},
-	);
+	test.each(some(["rewind", "checkout"], 2))("a turn of another process is not thrown away by a %s", async (verb) => {
+		let before: readonly string[] = [];
+		const meanwhile = async () => {
+			await ask();
+			before = await records();
+		};
+		const text = await confirmed([verb, `${first}`], meanwhile, 4);
+		expect(text).toMatch(/previewed at seq \d+, and user_prompt came at seq \d+; nothing was written/);
+		expect(await records()).toEqual(before);
+		// Shown again and confirmed again, it is made.
+		await confirmed([verb, `${first}`], async () => {}, 0);
+		expect((await records()).length).toBeGreaterThan(before.length);
+	});
 
-	test.each(some(["undo", "redo"] as const, 2))(
-		"%s takes the move that it named, or none",
-		{ timeout: 60_000 },
-		async (verb) => {
-			await rewinds(3);
-			await inAnother(async (runtime) => {
-				await runtime.undo("ada");
-				await runtime.undo("ada");
-			});
-			let before: readonly string[] = [];
-			const meanwhile = async () => {
-				await inAnother((runtime) => (verb === "undo" ? runtime.checkout(0, "bob") : runtime.redo("bob")));
-				before = await records();
-			};
-			const text = await confirmed([verb], meanwhile, 4);
-			expect(text).toMatch(
-				new RegExp(
-					`${verb} the [^\\n]+ by ada[^\\n]* \\(#(\\d+), [^\\n]+\\)\\?[\\s\\S]*${verb} was asked of what was done at seq \\1`,
-				),
-			);
-			expect(await records()).toEqual(before);
-			expect(await confirmed([verb], async () => {}, 0)).toMatch(
-				new RegExp(`${verb === "undo" ? "undone" : "taken back"}: the `),
-			);
-		},
-	);
+	test.each(some(["undo", "redo"] as const, 2))("%s takes the move that it named, or none", async (verb) => {
+		await rewinds(3);
+		await inAnother(async (runtime) => {
+			await runtime.undo("ada");
+			await runtime.undo("ada");
+		});
+		let before: readonly string[] = [];
+		const meanwhile = async () => {
+			await inAnother((runtime) => (verb === "undo" ? runtime.checkout(0, "bob") : runtime.redo("bob")));
+			before = await records();
+		};
+		const text = await confirmed([verb], meanwhile, 4);
+		expect(text).toMatch(
+			new RegExp(
+				`${verb} the [^\\n]+ by ada[^\\n]* \\(#(\\d+), [^\\n]+\\)\\?[\\s\\S]*${verb} was asked of what was done at seq \\1`,
+			),
+		);
+		expect(await records()).toEqual(before);
+		expect(await confirmed([verb], async () => {}, 0)).toMatch(
+			new RegExp(`${verb === "undo" ? "undone" : "taken back"}: the `),
+		);
+	});
 
 	test.each([
 		["Ctrl-C", "\x03", 130, "rewind"],
 		["Ctrl-D", "\x04", 4, "checkout"],
-	])("%s at the question leaves the log as it is, to the byte", { timeout: 60_000 }, async (_, key, code, verb) => {
+	])("%s at the question leaves the log as it is, to the byte", async (_, key, code, verb) => {
 		const log = () => readFile(join(here.state, "state/wal.jsonl"));
 		// A state that was not known is taken over first.
 		await run(here, ["log"]);
@@ -132,7 +124,7 @@ describe.skipIf(typeof noTerminal === "string")("what came while a person looked
 		expect(await log()).toEqual(before);
 	});
 
-	test("a start and a stop of another process are nothing", { timeout: 60_000 }, async () => {
+	test("a start and a stop of another process are nothing", async () => {
 		const text = await confirmed(["rewind", `${first}`], () => inAnother(async () => {}), 0);
 		expect(text).toMatch(/done: a reset at #\d+/);
 	});

@@ -7,4 +7,4 @@ import { reyn } from "../cli.ts";
 test("its picture says what it says", async () => {
 	const recorded = said(drawn(await recordDemo(reyn)));
 	expect(said(await readFile(picture, "utf8")), "run: npx -y pnpm@12.21.0 exec node tools/picture.ts").toBe(recorded);
-}, 60_000);
+});

@@ -50,7 +50,6 @@ test.each(sample([empty], [here, small, empty]))(
 		expect(again).toMatchObject({ code: 4, stderr: expect.stringMatching(/has something in it already/) });
 		if (given === "") expect(await readdir(cwd)).toEqual([]);
 	},
-	60_000,
 );
 
 test("a directory that has something of somebody else in it is not used, and nothing is asked in it", async () => {

@@ -43,4 +43,4 @@ test("an orphan is counted, then taken away, and then there is nothing to do", a
 	expect(await filesOfRuns()).toHaveLength(3);
 	const idle = await run(here, ["gc", "--yes", "--json"]);
 	expect(JSON.parse(idle.stdout)).toMatchObject({ artifacts: { files: 0, bytes: 0 }, applied: false });
-}, 60_000);
+});

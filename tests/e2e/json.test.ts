@@ -126,33 +126,29 @@ test("each command is looked at", () => {
 	expect(Object.keys(cases).sort()).toEqual(namesOf(commands(() => {})).toSorted());
 });
 
-test.each(some(Object.entries(cases), 4))(
-	"%s",
-	{ timeout: 60_000 },
-	async (name, { does, after, fails: [wrong, code], isLines }) => {
-		const reyn = async (args: readonly string[]): Promise<{ code: number | null; documents: readonly unknown[] }> => {
-			const paths = args.map((arg) => (arg.endsWith(".ts") || arg === "." ? join(root, arg) : arg));
-			const ended = await carryOut(here, ["--json", ...name.split(" "), ...paths]);
-			const lines = ended.stdout.trimEnd().split("\n");
-			return { code: ended.code, documents: lines.map((line) => JSON.parse(line)) };
-		};
-		expect(await reyn(wrong)).toEqual({
-			code,
-			documents: [{ error: { code: expect.any(String), message: expect.any(String), details: expect.any(Object) } }],
-		});
-		if (!does) return;
-		const once = async () => {
-			if (after) expect(await carryOut(here, after)).toMatchObject({ code: 0 });
-			return reyn(does);
-		};
-		const [first, second] = [await once(), await once()];
-		expect(first.code).toBe(0);
-		if (!isLines) expect(first.documents).toHaveLength(1);
-		// What it says of may be more the second time.
-		const [some, more] = [keysOf(first.documents), keysOf(second.documents)];
-		for (const [path, keys] of some) expect(more.get(path) ?? keys, path).toBe(keys);
-	},
-);
+test.each(some(Object.entries(cases), 4))("%s", async (name, { does, after, fails: [wrong, code], isLines }) => {
+	const reyn = async (args: readonly string[]): Promise<{ code: number | null; documents: readonly unknown[] }> => {
+		const paths = args.map((arg) => (arg.endsWith(".ts") || arg === "." ? join(root, arg) : arg));
+		const ended = await carryOut(here, ["--json", ...name.split(" "), ...paths]);
+		const lines = ended.stdout.trimEnd().split("\n");
+		return { code: ended.code, documents: lines.map((line) => JSON.parse(line)) };
+	};
+	expect(await reyn(wrong)).toEqual({
+		code,
+		documents: [{ error: { code: expect.any(String), message: expect.any(String), details: expect.any(Object) } }],
+	});
+	if (!does) return;
+	const once = async () => {
+		if (after) expect(await carryOut(here, after)).toMatchObject({ code: 0 });
+		return reyn(does);
+	};
+	const [first, second] = [await once(), await once()];
+	expect(first.code).toBe(0);
+	if (!isLines) expect(first.documents).toHaveLength(1);
+	// What it says of may be more the second time.
+	const [some, more] = [keysOf(first.documents), keysOf(second.documents)];
+	for (const [path, keys] of some) expect(more.get(path) ?? keys, path).toBe(keys);
+});
 
 /** Of each object in it, the keys as they stand, by where it is. */
 function keysOf(value: unknown, path = "", all = new Map<string, string>()): ReadonlyMap<string, string> {

@@ -56,25 +56,21 @@ test("a question that met an outage is answered by resume, or when it is asked a
 		expect((await calls()).filter((call) => call === "paid")).toHaveLength(paid);
 		expect((await reyn(["resume"])).code).toBe(3);
 	}
-}, 60_000);
+});
 
-deepTest(
-	"chat says so, and goes on with /resume",
-	async () => {
-		const { paid } = await calm();
-		await refuse(1);
-		const { stdout } = await reyn(["chat"], `${QUESTION}\n/resume\n/resume\n/exit\n`);
-		expect(stdout).toMatch(
-			/no answer yet[\s\S]*go on with \/resume[\s\S]*it goes on[\s\S]*A fox sleeps by day[\s\S]*nothing is unfinished/,
-		);
-		expect(stdout).not.toContain("unfinished work is kept");
-		expect((await calls()).filter((call) => call === "paid")).toHaveLength(paid);
-	},
-	60_000,
-);
+deepTest("chat says so, and goes on with /resume", async () => {
+	const { paid } = await calm();
+	await refuse(1);
+	const { stdout } = await reyn(["chat"], `${QUESTION}\n/resume\n/resume\n/exit\n`);
+	expect(stdout).toMatch(
+		/no answer yet[\s\S]*go on with \/resume[\s\S]*it goes on[\s\S]*A fox sleeps by day[\s\S]*nothing is unfinished/,
+	);
+	expect(stdout).not.toContain("unfinished work is kept");
+	expect((await calls()).filter((call) => call === "paid")).toHaveLength(paid);
+});
 
 test("chat that is left meanwhile says that it is kept", async () => {
 	await refuse(1);
 	const { code, stdout } = await reyn(["chat"], `${QUESTION}\n/exit\n`);
 	expect([code, /unfinished work is kept; go on later with: reyn .* chat/.test(stdout)]).toEqual([0, true]);
-}, 60_000);
+});

@@ -139,7 +139,7 @@ test("a question of a process that was killed is answered by another one, which 
 	changes("day", "night");
 	const page = await pageOf(start("ui"));
 	expect(await page.ask("/api/begin", { verb: "ask", given: { text: "Mend it." } })).toMatchObject({ status: 200 });
-	await expect.poll(() => json("questions"), { timeout: 60_000 }).toHaveLength(1);
+	await expect.poll(() => json("questions")).toHaveLength(1);
 	const [asked] = await json("questions");
 	expect(asked).toMatchObject({
 		question: "write foxes.md?",
@@ -182,7 +182,7 @@ test("a question is answered on the page that asks it, and work that waits holds
 	const page = await pageOf(start("ui"));
 	await page.ask("/api/begin", { verb: "ask", given: { text: "Mend it." } });
 	const asked = async () => (await page.ask("/api/read", { verb: "questions", given: {} })).body.document;
-	await expect.poll(asked, { timeout: 60_000 }).toHaveLength(1);
+	await expect.poll(asked).toHaveLength(1);
 	const [{ seq }] = await asked();
 	wire.replies.unshift({ text: "By day." });
 	expect(await run("run", "-p", "Where does it sleep?", "--session", "side")).toMatchObject({
@@ -191,7 +191,7 @@ test("a question is answered on the page that asks it, and work that waits holds
 	});
 	const done = await page.ask("/api/begin", { verb: "answer", given: { question: seq, answer: "no: it is right" } });
 	expect(done.body).toMatchObject({ begun: { question: seq, from: { kind: "turn" } } });
-	await expect.poll(() => wire.asked.length, { timeout: 60_000 }).toBe(3);
+	await expect.poll(() => wire.asked.length).toBe(3);
 	expect(JSON.stringify(wire.asked[2])).toContain("denied: write foxes.md: user says no: it is right");
 	expect(await foxes()).toContain("by day");
 });
@@ -240,7 +240,7 @@ test("an answer from beside a process that works returns once more is asked ther
 	changes("day", "night");
 	const page = await pageOf(start("ui"));
 	await page.ask("/api/begin", { verb: "ask", given: { text: "Mend it." } });
-	await expect.poll(() => json("questions"), { timeout: 60_000 }).toHaveLength(1);
+	await expect.poll(() => json("questions")).toHaveLength(1);
 	const [first] = await json("questions");
 	wire.replies.unshift({
 		calls: [{ id: "call_2", name: "edit", args: JSON.stringify({ path: "foxes.md", old: "fox", new: "vixen" }) }],
@@ -272,7 +272,7 @@ test("a permission is not given in a mode that denies what it is for: the questi
 	changes("day", "night");
 	const page = await pageOf(start("ui"));
 	await page.ask("/api/begin", { verb: "ask", given: { text: "Mend it." } });
-	await expect.poll(() => json("questions"), { timeout: 60_000 }).toHaveLength(1);
+	await expect.poll(() => json("questions")).toHaveLength(1);
 	await page.process.kill();
 	const [{ seq }] = await json("questions");
 	expect(await run("answer", String(seq), "once", "--mode", "read-only")).toMatchObject({
@@ -329,7 +329,7 @@ test("a command that outlives a killed process is joined by the next one, and wa
 	wire.replies.push({ calls: [{ id: "call_1", name: "shell", args }], reads }, { text: "It ran.", reads });
 	const working = start("run", "--mode", "all", "-p", "Run it.");
 	const begun = (): Promise<string> => readFile(join(cwd, "begun"), "utf8").catch(() => "");
-	await expect.poll(begun, { timeout: 60_000 }).toBe("begun\n");
+	await expect.poll(begun).toBe("begun\n");
 	await working.kill();
 	const resuming = start("resume");
 	// It may be joined while it runs, or be over by then.

@@ -28,4 +28,4 @@ test("an amendment and a pause", async () => {
 	} finally {
 		await rm(root, { recursive: true, force: true });
 	}
-}, 60_000);
+});

@@ -31,7 +31,7 @@ beforeAll(async () => {
 	const plans = JSON.parse((await run(here, ["plan", "list", "--all", "--json"])).stdout);
 	[finished, cut] = plans.map(({ plan }: { plan: string }) => plan);
 	expect(plans.map(({ status }: { status: string }) => status)).toEqual(["completed", "running"]);
-}, 60_000);
+});
 afterAll(() => rm(root, { recursive: true, force: true }));
 
 /** One hash over the names and bytes of all files of the state. */

@@ -72,79 +72,75 @@ async function opened(state: string, cwd: string, model: Model, halts = false): 
 	return runtime;
 }
 
-test.each([false, true])(
-	"each request after a rewind is accepted; behind a cut by gc: %s",
-	{ timeout: 300_000 },
-	async (isCut) => {
-		await using project = await makeProject();
-		const { state, cwd, root } = project;
-		let tip = 0;
-		for (const [i] of turns.entries()) {
-			const runtime = await opened(state, cwd, playing([]), true);
-			await runtime.prompt(String(i));
-			await runtime.idle();
-			({ tip } = runtime.wal);
-			await runtime.close();
-			// What is cut goes in whole segments.
-			if (isCut) await seal(state);
-		}
-		if (isCut) {
-			const last = await opened(state, cwd, playing([]));
-			await last.gc({ keepDays: 0, keepCheckpoints: 2 });
-			expect(last.timeline.retainedFrom).toBeGreaterThan(1);
-			({ tip } = last.wal);
-			await last.close();
-		}
+test.each([false, true])("each request after a rewind is accepted; behind a cut by gc: %s", async (isCut) => {
+	await using project = await makeProject();
+	const { state, cwd, root } = project;
+	let tip = 0;
+	for (const [i] of turns.entries()) {
+		const runtime = await opened(state, cwd, playing([]), true);
+		await runtime.prompt(String(i));
+		await runtime.idle();
+		({ tip } = runtime.wal);
+		await runtime.close();
+		// What is cut goes in whole segments.
+		if (isCut) await seal(state);
+	}
+	if (isCut) {
+		const last = await opened(state, cwd, playing([]));
+		await last.gc({ keepDays: 0, keepCheckpoints: 2 });
+		expect(last.timeline.retainedFrom).toBeGreaterThan(1);
+		({ tip } = last.wal);
+		await last.close();
+	}
 
-		const asked: ModelRequest[] = [];
-		let [moved, refused] = [0, 0];
-		for (let at = 0; at < (tip + 1) * modes.length; at += EVERY) {
-			const [seq, mode] = [Math.floor(at / modes.length), modes[at % modes.length] ?? "both"];
-			const [toState, toCwd] = [join(root, `state-${at}`), join(root, `work-${at}`)];
-			await cp(state, toState, { recursive: true });
-			await cp(cwd, toCwd, { recursive: true });
-			const next = await opened(toState, toCwd, playing(asked));
-			const preview = await next
-				.previewRewind(seq, mode, at % 3 === 0 ? mainSession : {}, at % 3 === 1)
-				.catch((error: { readonly code?: string }) => error);
-			if ("code" in preview) {
-				// Nobody knows any more what was there.
-				expect([isCut, preview.code]).toEqual([true, "TIMETRAVEL_PRUNED"]);
-				refused++;
-			} else {
-				await next.applyRewind(preview as RewindPreview, "me");
-				next.resume();
-				await next.prompt("and now?");
-				await next.idle();
-				expect(next.conversation().items.at(-1)).toMatchObject({ text: "Yes." });
-				moved++;
-			}
-			await next.close();
+	const asked: ModelRequest[] = [];
+	let [moved, refused] = [0, 0];
+	for (let at = 0; at < (tip + 1) * modes.length; at += EVERY) {
+		const [seq, mode] = [Math.floor(at / modes.length), modes[at % modes.length] ?? "both"];
+		const [toState, toCwd] = [join(root, `state-${at}`), join(root, `work-${at}`)];
+		await cp(state, toState, { recursive: true });
+		await cp(cwd, toCwd, { recursive: true });
+		const next = await opened(toState, toCwd, playing(asked));
+		const preview = await next
+			.previewRewind(seq, mode, at % 3 === 0 ? mainSession : {}, at % 3 === 1)
+			.catch((error: { readonly code?: string }) => error);
+		if ("code" in preview) {
+			// Nobody knows any more what was there.
+			expect([isCut, preview.code]).toEqual([true, "TIMETRAVEL_PRUNED"]);
+			refused++;
+		} else {
+			await next.applyRewind(preview as RewindPreview, "me");
+			next.resume();
+			await next.prompt("and now?");
+			await next.idle();
+			expect(next.conversation().items.at(-1)).toMatchObject({ text: "Yes." });
+			moved++;
 		}
-		expect(moved).toBeGreaterThan(3);
-		expect(refused > 0).toBe(isCut);
-		const unlike = [...new Map(asked.map((request) => [JSON.stringify(request.messages), request])).values()];
-		expect(unlike.some(({ messages }) => messages.some(({ role }) => role === "tool"))).toBe(true);
-		// The adapter would make up what is missing.
-		for (const { messages } of unlike)
-			for (const [at, message] of messages.entries()) {
-				const ids = message.role === "assistant" ? message.toolCalls.map(({ id }) => id) : [];
-				const results = messages.slice(at + 1).slice(0, ids.length);
-				expect(results.map((each) => (each.role === "tool" ? each.callId : each.role))).toEqual(ids);
-			}
-		for (const { name, speaker, model: make } of spoken) {
-			await using wire = await openWire(speaker, () => ({ text: "Yes." }));
-			const model = make(wire);
-			for (const request of unlike)
-				await expect(all(model, request), `${name}: ${JSON.stringify(request.messages)}`).resolves.toBeDefined();
-			expect(wire.asked).toHaveLength(unlike.length);
+		await next.close();
+	}
+	expect(moved).toBeGreaterThan(3);
+	expect(refused > 0).toBe(isCut);
+	const unlike = [...new Map(asked.map((request) => [JSON.stringify(request.messages), request])).values()];
+	expect(unlike.some(({ messages }) => messages.some(({ role }) => role === "tool"))).toBe(true);
+	// The adapter would make up what is missing.
+	for (const { messages } of unlike)
+		for (const [at, message] of messages.entries()) {
+			const ids = message.role === "assistant" ? message.toolCalls.map(({ id }) => id) : [];
+			const results = messages.slice(at + 1).slice(0, ids.length);
+			expect(results.map((each) => (each.role === "tool" ? each.callId : each.role))).toEqual(ids);
 		}
-		console.log(
-			`${moved} rewinds, ${refused} refused; ${unlike.length} unlike requests, each accepted by ${spoken.length} wires`,
-		);
-		expect(await readdir(cwd)).toContain("d.txt");
-	},
-);
+	for (const { name, speaker, model: make } of spoken) {
+		await using wire = await openWire(speaker, () => ({ text: "Yes." }));
+		const model = make(wire);
+		for (const request of unlike)
+			await expect(all(model, request), `${name}: ${JSON.stringify(request.messages)}`).resolves.toBeDefined();
+		expect(wire.asked).toHaveLength(unlike.length);
+	}
+	console.log(
+		`${moved} rewinds, ${refused} refused; ${unlike.length} unlike requests, each accepted by ${spoken.length} wires`,
+	);
+	expect(await readdir(cwd)).toContain("d.txt");
+});
 
 async function all(model: Model, request: ModelRequest): Promise<readonly unknown[]> {
 	const parts: unknown[] = [];

@@ -3,12 +3,10 @@ import { spawnSync } from "node:child_process";
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Place, run } from "../cli.ts";
 import { some } from "../sample.ts";
 import { root } from "../workspace.ts";
-
-vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 });
 
 const VALUE = "Canary-7f3a9Zq";
 const KEY = `ghp_${"cAnary9".repeat(6)}`;

@@ -92,28 +92,22 @@ async function killed(place: string): Promise<string> {
 const phases = ["one", "two", "three"];
 const places = phases.flatMap((phase) => [`${phase} before`, `${phase} after`]);
 
-test.each(some(places, 6))(
-	"killed at %s it goes on there, and no effect is made twice",
-	{ timeout: 120_000 },
-	async (place) => {
-		await killed(place);
-		const { code, stdout } = await run("resume");
-		expect([code, stdout]).toEqual([0, expect.stringContaining("one two three")]);
-		const all = await done();
-		const [at = "", when] = place.split(" ");
-		const again = [`begin ${at}`];
-		const expected = phases.flatMap((phase) => {
-			if (phase !== at) return [`begin ${phase}`, phase];
-			return when === "before" ? [...again, ...again, phase] : [...again, phase, ...again];
-		});
-		expect(all).toEqual(expected);
-		expect((await jsonOf("skill", "list")).runs).toEqual([]);
-	},
-);
+test.each(some(places, 6))("killed at %s it goes on there, and no effect is made twice", async (place) => {
+	await killed(place);
+	const { code, stdout } = await run("resume");
+	expect([code, stdout]).toEqual([0, expect.stringContaining("one two three")]);
+	const all = await done();
+	const [at = "", when] = place.split(" ");
+	const again = [`begin ${at}`];
+	const expected = phases.flatMap((phase) => {
+		if (phase !== at) return [`begin ${phase}`, phase];
+		return when === "before" ? [...again, ...again, phase] : [...again, phase, ...again];
+	});
+	expect(all).toEqual(expected);
+	expect((await jsonOf("skill", "list")).runs).toEqual([]);
+});
 
-test("edited between a kill and the resume: finished phases stay, what is recorded of the open one too, and a preview says so", {
-	timeout: 120_000,
-}, async () => {
+test("edited between a kill and the resume: finished phases stay, what is recorded of the open one too, and a preview says so", async () => {
 	const id = await killed("two after");
 	await write("story.ts", story({ first: " edited", last: " edited" }));
 	const { code, stderr } = await run("resume");
@@ -135,9 +129,7 @@ test("edited between a kill and the resume: finished phases stay, what is record
 	expect(await done()).toEqual(["begin one", "one", "begin two", "two", "begin two", "begin three", "three"]);
 });
 
-test("a run whose file does not load waits, is said to, and goes on when it loads again; all else goes on", {
-	timeout: 120_000,
-}, async () => {
+test("a run whose file does not load waits, is said to, and goes on when it loads again; all else goes on", async () => {
 	const id = await killed("two before");
 	const path = await write("story.ts", "throw new Error('half written');");
 	const why = `${path}:1: it throws when it is loaded: half written`;
@@ -152,7 +144,7 @@ test("a run whose file does not load waits, is said to, and goes on when it load
 });
 
 describe("a template", () => {
-	test("is written where there is none, runs as it is, and is trusted as it is", { timeout: 120_000 }, async () => {
+	test("is written where there is none, runs as it is, and is trusted as it is", async () => {
 		expect(await run("skill", "new", "report")).toMatchObject({ code: 0, stderr: "" });
 		// There is no history yet, and none is made by looking.
 		expect(await jsonOf("skill", "list")).toMatchObject({ runs: [], skills: [{ name: "digest" }, { name: "report" }] });
@@ -189,9 +181,7 @@ describe("a template", () => {
 		expect(await run("skill", "run", "report", "--input-file", join(root, "input.json"))).toMatchObject({ code: 0 });
 	});
 
-	test("of a user is found in every directory, and a project takes its name not away", {
-		timeout: 120_000,
-	}, async () => {
+	test("of a user is found in every directory, and a project takes its name not away", async () => {
 		await run("skill", "new", "report", "--own");
 		const own = join(root, "own-config/reyn/skills/report.ts");
 		const path = await write("report.ts", story().replace('"story"', '"report"'));
@@ -206,7 +196,7 @@ describe("a template", () => {
 	});
 });
 
-test("nothing of a project runs before a person says so, nor once it has changed", { timeout: 120_000 }, async () => {
+test("nothing of a project runs before a person says so, nor once it has changed", async () => {
 	const ran = join(root, "ran");
 	const path = await write(
 		"evil.ts",
@@ -225,9 +215,7 @@ test("nothing of a project runs before a person says so, nor once it has changed
 	expect(await readFile(ran, "utf8")).toBe("");
 });
 
-test("a file in a directory names no package of skills; one's own configuration does", {
-	timeout: 120_000,
-}, async () => {
+test("a file in a directory names no package of skills; one's own configuration does", async () => {
 	await writeFile(join(cwd, "reyn.yaml"), "skills:\n  - weekly\n");
 	const refused = await run("run", "-p", "Who is the lighthouse keeper?");
 	expect([refused.code, refused.stderr]).toEqual([
@@ -255,7 +243,7 @@ test("a file in a directory names no package of skills; one's own configuration 
 	});
 });
 
-test("the skill of the guide runs as it stands there, killed in each phase", { timeout: 120_000 }, async () => {
+test("the skill of the guide runs as it stands there, killed in each phase", async () => {
 	const guide = await readFile(join(import.meta.dirname, "../../docs/guides/write-a-skill.md"), "utf8");
 	const [, text = ""] = /^```ts no-run\n([\s\S]*?)^```$/m.exec(guide) ?? [];
 	const within = (...args: readonly string[]) =>

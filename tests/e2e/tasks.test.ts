@@ -60,9 +60,7 @@ async function killedUntilDone(at: Place, random: ReturnType<typeof seeded>): Pr
 	}
 }
 
-test("a task that starts a skill is killed, and done once; a rewind past its end leaves it done", {
-	timeout: 300_000,
-}, async () => {
+test("a task that starts a skill is killed, and done once; a rewind past its end leaves it done", async () => {
 	for (let round = 0; round < sample(1, 3); round++) {
 		const at = await place();
 		const random = seeded(SEED * 1_000 + round);
@@ -89,7 +87,7 @@ test("a task that starts a skill is killed, and done once; a rewind past its end
 	}
 });
 
-test("what is wrong is said with its code, and other work goes on", { timeout: 120_000 }, async () => {
+test("what is wrong is said with its code, and other work goes on", async () => {
 	const at = await place();
 	expect((await run(at, ["task", "add", "b", "--after", "t9"])).code).toBe(3);
 	expect((await run(at, ["task", "add", "a"])).code).toBe(0);

@@ -71,7 +71,7 @@ deepTest("beside a chat it is done by the chat, which goes on", async () => {
 	await confirm(shown, "label", { ref: "@", name: "seen-on-the-page" });
 	expect((await run(here, ["labels"])).stdout).toContain("seen-on-the-page");
 	chat.child.stdin?.write("Who sleeps by day?\n");
-	await expect.poll(async () => (await shown.ask("/api/state")).body.tip, { timeout: 60_000 }).toBeGreaterThan(tip + 2);
+	await expect.poll(async () => (await shown.ask("/api/state")).body.tip).toBeGreaterThan(tip + 2);
 });
 
 test("with --read-only a state of somebody else is looked at, damaged or not, and nothing in it changes", async () => {
@@ -131,27 +131,27 @@ test("what is asked on the page is answered by it, and the log let go; what a ki
 	const text = "Where is it said what a fox does at night?";
 	const asked = await shown.ask("/api/begin", { verb: "ask", given: { text: "Where does a fox sleep?" } });
 	expect(asked).toMatchObject({ status: 200, body: { pid: shown.process.child.pid } });
-	await expect.poll(() => holderOf(shown), { timeout: 30_000 }).toBeNull();
+	await expect.poll(() => holderOf(shown)).toBeNull();
 	expect(await openIn(shown)).toEqual([]);
 	// Each model call takes longer than all of this now: the page dies in the middle.
 	const slow = await page(["--pace", "20000"]);
 	let calls = modelCalls(here).length;
 	expect((await slow.ask("/api/begin", { verb: "ask", given: { text } })).status).toBe(200);
 	expect(await holderOf(slow)).toMatchObject({ isHere: true });
-	await expect.poll(() => modelCalls(here).length, { timeout: 30_000 }).toBeGreaterThan(calls);
+	await expect.poll(() => modelCalls(here).length).toBeGreaterThan(calls);
 	// What is stopped from elsewhere is over; another one is cut.
 	expect(await run(here, ["interrupt"])).toMatchObject({ code: 0, stdout: "it is stopped\n" });
 	expect(await openIn(shown)).toEqual([]);
 	expect(await run(here, ["interrupt"])).toMatchObject({ code: 3 });
-	await expect.poll(() => holderOf(slow), { timeout: 30_000 }).toBeNull();
+	await expect.poll(() => holderOf(slow)).toBeNull();
 	calls = modelCalls(here).length;
 	expect((await slow.ask("/api/begin", { verb: "ask", given: { text: `${text} Really?` } })).status).toBe(200);
-	await expect.poll(() => modelCalls(here).length, { timeout: 30_000 }).toBeGreaterThan(calls);
+	await expect.poll(() => modelCalls(here).length).toBeGreaterThan(calls);
 	slow.process.child.kill("SIGKILL");
 	await slow.process.ended;
 	expect(await holderOf(shown)).toBeNull();
 	expect((await shown.ask("/api/begin", { verb: "resume", given: {} })).status).toBe(200);
-	await expect.poll(() => holderOf(shown), { timeout: 60_000 }).toBeNull();
+	await expect.poll(() => holderOf(shown)).toBeNull();
 	expect(await openIn(shown)).toEqual([]);
 	const paid = modelCalls(here)
 		.slice(calls)
@@ -182,11 +182,11 @@ deepTest("a question of a script is answered on the page: here, and in the chat 
 		(await ask("/api/read", { verb: "script list", given: {} })).body.document.find(
 			({ questions }: { readonly questions: readonly unknown[] }) => questions.length > 0,
 		);
-	await expect.poll(waiting, { timeout: 30_000 }).toBeTruthy();
+	await expect.poll(waiting).toBeTruthy();
 	const [{ seq: question }] = (await waiting()).questions;
 	const there = await ask("/api/begin", { verb: "answer", given: { question, answer: "this" } });
 	expect(there).toMatchObject({ status: 200, body: { pid: chat.child.pid } });
-	await expect.poll(waiting, { timeout: 30_000 }).toBeUndefined();
+	await expect.poll(waiting).toBeUndefined();
 });
 
 const isServed = (address: URL): Promise<boolean> =>
@@ -209,7 +209,7 @@ test("a chat gives a page of itself, and it ends with the chat, however that end
 	expect(answer.status).toBe(200);
 	chat.child.kill("SIGKILL");
 	await chat.ended;
-	await expect.poll(() => isServed(address), { timeout: 30_000 }).toBe(false);
+	await expect.poll(() => isServed(address)).toBe(false);
 });
 
 test("a chat that has given a page ends as it would without", async () => {
@@ -219,7 +219,7 @@ test("a chat that has given a page ends as it would without", async () => {
 	const address = new URL(await chat.line("http://127.0.0.1:"));
 	chat.child.stdin?.write("/exit\n");
 	expect(await chat.ended).toMatchObject({ code: 0 });
-	await expect.poll(() => isServed(address), { timeout: 30_000 }).toBe(false);
+	await expect.poll(() => isServed(address)).toBe(false);
 });
 
 test("--open shows it by a file of this user alone: no argument has the address, and the file goes with the page", async () => {
@@ -230,9 +230,7 @@ test("--open shows it by a file of this user alone: no argument has the address,
 	const opened = start(here, ["ui", "--open"], undefined, ["env", `PATH=${bin}:${process.env.PATH}`]);
 	open.push(opened);
 	const address = await opened.line("http://127.0.0.1:");
-	await expect
-		.poll(() => readFile(join(root, "given"), "utf8").catch(() => ""), { timeout: 30_000 })
-		.toContain("file:");
+	await expect.poll(() => readFile(join(root, "given"), "utf8").catch(() => "")).toContain("file:");
 	const file = new URL((await readFile(join(root, "given"), "utf8")).trim());
 	expect(file.href).not.toContain("#k=");
 	expect(await readFile(file, "utf8")).toContain(`url=${address}`);

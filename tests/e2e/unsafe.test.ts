@@ -3,13 +3,11 @@ import { execFileSync } from "node:child_process";
 import { cp, mkdir, mkdtemp, readFile, rename, rm, symlink, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Place, start } from "../cli.ts";
 import type { Ended } from "../kit/killable.ts";
 import { sample, some } from "../sample.ts";
 
-// Each step is a process of its own, which a watchdog ends.
-vi.setConfig({ testTimeout: 600_000, hookTimeout: 600_000 });
 const WATCHDOG_MS = 300_000;
 
 let root: string;

@@ -3,13 +3,10 @@ import { appendFile, cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { defineRecord, openWal } from "@reyn/wal";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { carryOut as run } from "../carry-out.ts";
 import { type Place, start } from "../cli.ts";
 import type { Ended } from "../kit/killable.ts";
-
-// Each step is a process of its own.
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 let root: string;
 let here: Place;

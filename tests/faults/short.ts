@@ -29,7 +29,7 @@ function testFault({ name, title, promise, privileged, needs, run }: Fault): voi
 		test.skip(`${name}: ${title}: ${promise} (skipped: ${why}; pnpm faults ${name})`, () => {});
 		return;
 	}
-	test(`${name}: ${title}: ${promise}`, { timeout: 180_000 }, async () => {
+	test(`${name}: ${title}: ${promise}`, async () => {
 		const figures = await run({ rounds: undefined, seed: SEED, short: true, brief: !isDeep });
 		console.log([name, ...Object.entries(figures).map(([what, figure]) => `  ${what}: ${figure}`)].join("\n"));
 		expect(Object.keys(figures).length).toBeGreaterThan(0);

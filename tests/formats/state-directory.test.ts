@@ -51,7 +51,7 @@ beforeAll(async () => {
 	found = entries
 		.filter((entry) => !entry.isDirectory())
 		.map((entry) => relative(here.state, join(entry.parentPath, entry.name)).replaceAll(sep, "/"));
-}, 60_000);
+});
 afterAll(() => rm(root, { recursive: true, force: true }));
 
 /** A conversation that is long enough for a snapshot. */

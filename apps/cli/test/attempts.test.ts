@@ -16,8 +16,6 @@ import { chat } from "../../../packages/ai-sdk/test/chat-wire.ts";
 import { openWire, type Wire } from "../../../packages/ai-sdk/test/wire.ts";
 import { openForWork } from "../src/context.ts";
 
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
-
 /** What no attempt may be told, wherever it lies. */
 const CANARY = "canary-7f3a9c51";
 /** What none may leave anywhere. */

@@ -25,27 +25,23 @@ test("it is said why, in a line of its own, and the process is gone", async () =
 	const { signal, said } = await run("watch(100); Array.prototype.indexOf.call({ length: 2 ** 53 - 1 }, 1);");
 	expect(signal).toBe("SIGKILL");
 	expect(said).toMatch(/^\nreyn: a script has been in one function .* --isolate .*\n$/);
-}, 20_000);
+});
 
 test("short ones are not ended, however many there are, nor is a process that waits; it ends when it is done", async () => {
 	const short = "for (const end = performance.now() + 1500; performance.now() < end; ) watch(100)();";
 	const { code, said } = await run(`${short} await new Promise((resolve) => setTimeout(resolve, 1000));`);
 	expect({ code, said }).toEqual({ code: 0, said: "" });
-}, 20_000);
+});
 
-deepTest(
-	"one that was stopped for a while has computed for none of it",
-	async () => {
-		const { code, said } = await run(
-			"const end = performance.now() + 4500; const over = watch(100); process.stdout.write('x'); while (performance.now() < end); over();",
-			async (pid) => {
-				process.kill(pid, "SIGSTOP");
-				await sleep(4000);
-				process.kill(pid, "SIGCONT");
-			},
-			2500,
-		);
-		expect({ code, said }).toEqual({ code: 0, said: "" });
-	},
-	20_000,
-);
+deepTest("one that was stopped for a while has computed for none of it", async () => {
+	const { code, said } = await run(
+		"const end = performance.now() + 4500; const over = watch(100); process.stdout.write('x'); while (performance.now() < end); over();",
+		async (pid) => {
+			process.kill(pid, "SIGSTOP");
+			await sleep(4000);
+			process.kill(pid, "SIGCONT");
+		},
+		2500,
+	);
+	expect({ code, said }).toEqual({ code: 0, said: "" });
+});

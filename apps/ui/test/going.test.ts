@@ -161,7 +161,7 @@ deepTest(
 			await page.getByRole("button", { name: mode === "both" ? "Rewind" : "Add a note" }).click();
 			const dialog = page.getByRole("dialog");
 			await dialog.getByText(/files in your workspace/).waitFor();
-			return Promise.all((await dialog.getByRole("checkbox").all()).map((each) => each.isChecked()));
+			return await Promise.all((await dialog.getByRole("checkbox").all()).map((each) => each.isChecked()));
 		};
 		expect(await offered(none)).toEqual([]);
 		expect(await offered(house)).toEqual([false]);

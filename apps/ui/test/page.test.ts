@@ -469,9 +469,7 @@ describe("a person", () => {
 		const { page } = shown;
 		await house.writer.prompt("What is new under the sun?");
 		await house.writer.idle();
-		await expect
-			.poll(() => page.locator("#tree").textContent(), { timeout: 30_000 })
-			.toContain("What is new under the sun?");
+		await expect.poll(() => page.locator("#tree").textContent()).toContain("What is new under the sun?");
 	});
 
 	test.each(
@@ -556,7 +554,7 @@ describe("what a log says", () => {
 			await page.keyboard.press(key);
 			for (let i = 0; i < 12; i++) await page.keyboard.press("j");
 			await page.keyboard.press("Home");
-			await expect.poll(() => page.getByText("reading …").count(), { timeout: 30_000 }).toBe(0);
+			await expect.poll(() => page.getByText("reading …").count()).toBe(0);
 		}
 		await page.keyboard.press("1");
 		await page.getByText("hit()").first().waitFor();
@@ -739,10 +737,10 @@ deepTest(
 		damaged[whole.lastIndexOf("fox")] = "F".charCodeAt(0);
 		await writeFile(path, damaged);
 		await page.locator(".banner").getByText("is not as it was").waitFor();
-		await expect.poll(() => page.getByText("The server is gone").count(), { timeout: 30_000 }).toBe(0);
+		await expect.poll(() => page.getByText("The server is gone").count()).toBe(0);
 		await page.getByRole("tab", { name: /^State/ }).click();
 		await page.locator("#view").getByText("is not as it was").waitFor();
 		await writeFile(path, whole);
-		await expect.poll(() => page.locator(".banner").count(), { timeout: 30_000 }).toBe(0);
+		await expect.poll(() => page.locator(".banner").count()).toBe(0);
 	},
 );

@@ -380,7 +380,7 @@ test("a page is told of each move of the log, by a process that it is not, and o
 	await expect.poll(tips).toEqual([house.writer.wal.tip]);
 	await house.writer.prompt("Who keeps the harbour?");
 	await house.writer.idle();
-	await expect.poll(() => tips().at(-1), { timeout: 30_000 }).toBe(house.writer.wal.durableTip);
+	await expect.poll(() => tips().at(-1)).toBe(house.writer.wal.durableTip);
 	expect(said).not.toContain("harbour");
 	expect([...tips()]).toEqual([...new Set(tips())].toSorted((a, b) => a - b));
 	gone.abort();

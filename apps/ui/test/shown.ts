@@ -20,6 +20,7 @@ export async function show(
 ): Promise<Shown> {
 	const served = await serve(of.subject);
 	const context = await browser.newContext({ viewport: { width: 1400, height: 900 }, ...how });
+	context.setDefaultTimeout(120_000);
 	const page = await context.newPage();
 	const wrong: string[] = [];
 	page.on("pageerror", ({ message }) => wrong.push(message));

@@ -15,7 +15,7 @@ beforeEach(async () => {
 	}
 	await runtime.gc({ keepDays: 0, keepCheckpoints: 1 });
 	expect(runtime.timeline.retainedFrom).toBeGreaterThan(first + 1);
-}, 60_000);
+});
 afterEach(() => house[Symbol.asyncDispose]());
 
 const messages = async (): Promise<number> => {

@@ -16,7 +16,7 @@ beforeEach(async () => {
 	await runtime.idle();
 	await house.do("undo");
 	await house.do("checkout", { ref: "0" });
-}, 60_000);
+});
 afterEach(() => house[Symbol.asyncDispose]());
 
 test.each([1, 2, 3, 100])("%i at a time", async (limit) => {

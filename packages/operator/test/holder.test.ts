@@ -37,7 +37,7 @@ beforeEach(async () => {
 			return await use(runtime);
 		},
 	};
-}, 60_000);
+});
 afterEach(() => house[Symbol.asyncDispose]());
 
 const write = (name: string): WriteVerb => verbOf(name) as WriteVerb;
@@ -156,7 +156,7 @@ describe("where another process has the log", () => {
 			if (outcome === "done") done++;
 		}
 		expect(done).toBeGreaterThan(sample(2, 5));
-	}, 600_000);
+	});
 
 	test.each([
 		["a length of a gigabyte", Buffer.from([0x40, 0, 0, 0])],

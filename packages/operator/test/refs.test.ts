@@ -13,7 +13,7 @@ beforeAll(async () => {
 	await house.runtime.prompt("where does a fox sleep?", guest);
 	await house.runtime.idle();
 	second = house.runtime.wal.tip;
-}, 60_000);
+});
 afterAll(() => house[Symbol.asyncDispose]());
 
 test("a scope is that of the record, and the main session's where it has none", async () => {

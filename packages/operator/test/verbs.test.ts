@@ -12,7 +12,7 @@ beforeAll(async () => {
 	const ended = async (): Promise<number> =>
 		(await house.do("events", { kind: "turn" })).lines.filter((line) => / ended /.test(line)).length;
 	await vi.waitUntil(async () => (await ended()) === 2, 60_000);
-}, 60_000);
+});
 afterAll(() => house[Symbol.asyncDispose]());
 
 const asJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value));

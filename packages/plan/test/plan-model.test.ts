@@ -17,7 +17,6 @@ const met: Met = {};
 
 test.each(Array.from({ length: Math.ceil(RUNS / EACH) }, (_, i) => SEED + i * EACH))(
 	"the histories from %i on",
-	{ timeout: 120_000 },
 	async (first) => {
 		for (let seed = first; seed < first + EACH; seed++)
 			await new PlanLife(seed, met).live().catch((error: Error) => {

@@ -133,21 +133,13 @@ async function inFiles(): Promise<House> {
 	};
 }
 
-const timeout = (histories: number) => 60_000 + histories * 500;
 const many = Number(process.env.REYN_RUNS ?? sample(60, 400));
 const some = Number(process.env.REYN_RUNS ?? sample(12, 60));
 
-test("in memory, a plan is what its rewind does, over restarts", { timeout: timeout(many) }, () =>
-	tell(many, async () => inMemory()),
-);
+test("in memory, a plan is what its rewind does, over restarts", () => tell(many, async () => inMemory()));
 
-test(
-	"in a directory, a plan is what its rewind does, over restarts, torn tails and lost records",
-	{
-		timeout: timeout(some),
-	},
-	() => tell(some, inFiles),
-);
+test("in a directory, a plan is what its rewind does, over restarts, torn tails and lost records", () =>
+	tell(some, inFiles));
 
 async function tell(histories: number, build: () => Promise<House>): Promise<void> {
 	const done: Record<string, number> = Object.fromEntries(

@@ -28,7 +28,7 @@ const sessions: readonly SessionScope[] = [
 /** What the histories have come to, together: a model that meets nothing proves nothing. */
 const met = { cut: 0, gone: 0, stayed: 0, "results gone": 0, "scripts gone": 0, "plans gone": 0, resumed: 0 };
 
-test.each(Array.from({ length: RUNS }, (_, i) => SEED + i))("history %i", { timeout: 60_000 }, async (seed) => {
+test.each(Array.from({ length: RUNS }, (_, i) => SEED + i))("history %i", async (seed) => {
 	await using project = await makeProject();
 	const history = new History(seed, project);
 	await history.start();

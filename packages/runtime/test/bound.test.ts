@@ -108,34 +108,30 @@ describe("what another process did since the preview", () => {
 		});
 	}
 
-	test.each(Object.keys(moves))(
-		"is a reason to refuse %s, and nothing is written",
-		{ timeout: 60_000 },
-		async (name) => {
-			await history();
-			for (const [what, happens] of some(Object.entries(happenings), 8)) {
-				const make = (await inProcess(async (shown) => moves[name]?.(shown), { readOnly: true })) as (
-					runtime: Runtime,
-				) => Promise<unknown>;
-				await happens();
-				await inProcess(async (runtime) => {
-					const before = await recordsOf(runtime);
-					await expect(make(runtime), what).rejects.toMatchObject({
-						code: name.startsWith("rewind") ? "REWIND_STALE" : "TIMETRAVEL_STALE",
-					});
-					expect(await recordsOf(runtime), what).toEqual(before);
-					// There is something to take back, and something to make again, for the next one.
-					await runtime.checkout(1, "ada");
-					await runtime.checkout(0, "ada");
-					await runtime.undo("ada");
-				});
-			}
+	test.each(Object.keys(moves))("is a reason to refuse %s, and nothing is written", async (name) => {
+		await history();
+		for (const [what, happens] of some(Object.entries(happenings), 8)) {
+			const make = (await inProcess(async (shown) => moves[name]?.(shown), { readOnly: true })) as (
+				runtime: Runtime,
+			) => Promise<unknown>;
+			await happens();
 			await inProcess(async (runtime) => {
-				const make = (await moves[name]?.(runtime)) as (runtime: Runtime) => Promise<unknown>;
-				await make(runtime);
+				const before = await recordsOf(runtime);
+				await expect(make(runtime), what).rejects.toMatchObject({
+					code: name.startsWith("rewind") ? "REWIND_STALE" : "TIMETRAVEL_STALE",
+				});
+				expect(await recordsOf(runtime), what).toEqual(before);
+				// There is something to take back, and something to make again, for the next one.
+				await runtime.checkout(1, "ada");
+				await runtime.checkout(0, "ada");
+				await runtime.undo("ada");
 			});
-		},
-	);
+		}
+		await inProcess(async (runtime) => {
+			const make = (await moves[name]?.(runtime)) as (runtime: Runtime) => Promise<unknown>;
+			await make(runtime);
+		});
+	});
 
 	test("is a reason to refuse the discard of a plan and of a skill run too", async () => {
 		const held = gate();

@@ -182,7 +182,7 @@ test("killed after any record, it goes on at the next start, is paid once, and w
 			).toBe(true);
 			await next.close();
 		});
-}, 60_000);
+});
 
 test("what is paid for is kept, however little a model reads that goes on with it", async () => {
 	const { runtime } = await opened();
@@ -379,7 +379,7 @@ describe("at the limit of a budget", () => {
 			]).toEqual([left.length, 1, 1, 1]);
 			await next.close();
 		});
-	}, 60_000);
+	});
 });
 
 describe("follows a rewind", () => {

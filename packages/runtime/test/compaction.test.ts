@@ -120,7 +120,7 @@ test("cut after any record of the turn that made it, it is made once, and nothin
 		}
 	}
 	expect(before.made.length).toBe(2);
-}, 60_000);
+});
 
 test("a turn that has asked its model stays as it is, whatever a model reads that goes on with it", async () => {
 	const { runtime } = await talked(reading(100_000), QUESTIONS.slice(0, 3));
@@ -240,7 +240,7 @@ test("a model that reads less than the one before is asked no more than it reads
 	expect(next.restored().turns).toEqual([]);
 	expect(repliesOf(next).length).toBe(52);
 	await next.close();
-}, 60_000);
+});
 
 test("the offline model tells in short what was asked, and how each answer began", async () => {
 	const model = { ...offlineModel(), maxInputTokens: 1500 };

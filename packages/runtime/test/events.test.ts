@@ -37,7 +37,6 @@ async function toldOf(runtime: Runtime, after = 0, last = runtime.wal.durableTip
 describe("what is told", () => {
 	filesTest("another process reads")(
 		"is the same in the writer and in a process that follows its log, in order and once",
-		{ timeout: 60_000 },
 		async () => {
 			const { runtime, events } = await open(project, options());
 			const { tip } = runtime.wal;
@@ -108,7 +107,6 @@ describe("what is told", () => {
 
 	filesTest("another process reads")(
 		"is told by the next process, where one was killed between a record and the telling",
-		{ timeout: 60_000 },
 		async () => {
 			const first = await open(project, options());
 			await first.runtime.prompt("plan!");

@@ -34,7 +34,7 @@ beforeAll(async () => {
 	}
 	clearTimeout(watchdog);
 	ended ||= stderr;
-}, 30 * 60_000);
+});
 
 /** Who does something with the files and directories that match. */
 const everything = ["trust", "log", "verify", "repair", "script verify", "resume", "run", "gc", "repair --apply"];

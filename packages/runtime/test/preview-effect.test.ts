@@ -224,7 +224,7 @@ async function move(runtime: Runtime, random: Random): Promise<Moved | undefined
 	throw new Error(`the move at #${seq} is not settled`);
 }
 
-test.each(Array.from({ length: RUNS }, (_, i) => SEED + i))("history %i", { timeout: 60_000 }, async (seed) => {
+test.each(Array.from({ length: RUNS }, (_, i) => SEED + i))("history %i", async (seed) => {
 	await using project = await makeProject();
 	const random = seeded(seed);
 	const answers = new Answers();

@@ -25,7 +25,7 @@ const sessions: readonly SessionScope[] = [
 ];
 const scopes: readonly Scope[] = [{}, {}, ...sessions, { agent: "default" }];
 
-test.each(Array.from({ length: RUNS }, (_, i) => SEED + i))("storm %i", { timeout: 60_000 }, async (seed) => {
+test.each(Array.from({ length: RUNS }, (_, i) => SEED + i))("storm %i", async (seed) => {
 	await using project = await makeProject();
 	const storm = new Storm(seed);
 	const { model, tools, skill } = storm;

@@ -74,7 +74,7 @@ test("cut after any record, a run comes to the same end, and nothing that is rec
 	}
 	if (isDeep) expect(resumed).toBe(lines.length - 2);
 	expect(resumed).toBeGreaterThan(0);
-}, 60_000);
+});
 
 /** What a head says that was written when so many records were durable. */
 function headAfter(lines: readonly string[], seq: number): string {
@@ -184,7 +184,7 @@ test("a preview of a crash at any record of a run, and of its edit, is what the 
 		code: "TIMETRAVEL_OUT_OF_RANGE",
 	});
 	await whole.runtime.close();
-}, 60_000);
+});
 
 test("an effect that was under way is made again under the same key, or as the policy says", async () => {
 	const keys: (string | undefined)[] = [];

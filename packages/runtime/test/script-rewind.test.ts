@@ -168,4 +168,4 @@ test("a run that is resumed while it is being rewound is refused, and never left
 	expect(refused[0]).toBe("RUNTIME_SCRIPT_RUNS");
 	await expectLive(runtime);
 	await runtime.close();
-}, 10_000);
+});

@@ -167,23 +167,19 @@ onFiles("the log cut after any record, the trail goes on with what is there", as
 	}
 });
 
-onFiles(
-	"a process that is killed anywhere leaves a trail that the next one makes whole",
-	{ timeout: 60_000 },
-	async () => {
-		const program = join(import.meta.dirname, "trail-writer.ts");
-		for (let n = 0; n < sample(3, 20); n++) {
-			const process = startSource(program, [project.state]);
-			await process.line((line) => Number(line) > 5 * (n + 1));
-			await process.kill();
-		}
-		const { runtime } = await opened();
-		const seqs = await audited(runtime);
-		await runtime.close();
-		expect(seqs.length).toBeGreaterThan(10);
-		expect((await linesIn(project.state)).map(({ seq }) => seq)).toEqual(seqs);
-	},
-);
+onFiles("a process that is killed anywhere leaves a trail that the next one makes whole", async () => {
+	const program = join(import.meta.dirname, "trail-writer.ts");
+	for (let n = 0; n < sample(3, 20); n++) {
+		const process = startSource(program, [project.state]);
+		await process.line((line) => Number(line) > 5 * (n + 1));
+		await process.kill();
+	}
+	const { runtime } = await opened();
+	const seqs = await audited(runtime);
+	await runtime.close();
+	expect(seqs.length).toBeGreaterThan(10);
+	expect((await linesIn(project.state)).map(({ seq }) => seq)).toEqual(seqs);
+});
 
 onFiles("where it cannot be written that is told once, and everything else is done", async () => {
 	const { events: directory } = layoutOf(project.state);

@@ -124,9 +124,7 @@ const anyCommand = fc.oneof(
 /** After how many records of its differences a look is cut, and done again. */
 const anyCut = fc.option(fc.nat(3), { freq: 2, nil: undefined });
 
-test("who has a task is as of then, and what is known of it as of now, wherever a look is cut", {
-	timeout: 30_000 + numRuns * 20,
-}, () => {
+test("who has a task is as of then, and what is known of it as of now, wherever a look is cut", () => {
 	fc.assert(
 		fc.property(fc.array(fc.tuple(anyCommand, anyCut), { minLength: 3, maxLength: 24, size: "max" }), (commands) => {
 			const log = new Copies();

@@ -21,7 +21,6 @@ test.each([
 	["directory", (path: string) => directoryTasks(path)],
 ] as const)(
 	"%s, killed at any moment, knows a key if and only if its write was made, and two processes make each once",
-	{ timeout: 3_600_000 },
 	async (kind, open) => {
 		const path = join(directory, "tasks");
 		const random = seeded(SEED);

@@ -197,9 +197,7 @@ function answerOf(answer: PromiseSettledResult<Task | { text: string }>, asModel
 
 const acts = fc.array(act, { maxLength: 24 });
 
-test("sqlite: each history ends as the naive one, for both writers and for one that comes later", {
-	timeout: 3_600_000,
-}, async () => {
+test("sqlite: each history ends as the naive one, for both writers and for one that comes later", async () => {
 	const kind: Kind = { keepsCursors: true, open: async (path) => sqliteTasks({ path }) };
 	await fc.assert(
 		fc.asyncProperty(acts, (each) => tell(each, kind)),
@@ -207,9 +205,7 @@ test("sqlite: each history ends as the naive one, for both writers and for one t
 	);
 });
 
-test("a directory of files: each history ends as the naive one, without a transaction", {
-	timeout: 3_600_000,
-}, async () => {
+test("a directory of files: each history ends as the naive one, without a transaction", async () => {
 	const kind: Kind = { keepsCursors: false, open: async (path) => directoryTasks(path) };
 	await fc.assert(
 		fc.asyncProperty(acts, (each) => tell(each, kind)),
@@ -217,9 +213,7 @@ test("a directory of files: each history ends as the naive one, without a transa
 	);
 });
 
-test("sqlite that goes back: at each moment it is as the naive one, which keeps copies", {
-	timeout: 3_600_000,
-}, async () => {
+test("sqlite that goes back: at each moment it is as the naive one, which keeps copies", async () => {
 	const kind: Kind = {
 		keepsCursors: false,
 		open: (path) => rewindableSqliteTasks({ path: join(path, "tasks.db"), directory: join(path, "generations"), log }),

@@ -304,97 +304,93 @@ const anyMove = fc.record({
 	drop: fc.constantFrom(undefined, undefined, [said.kind, did.kind], [did.kind]),
 });
 
-test(
-	"with any records between preview and apply, either what was previewed is done or nothing is",
-	async () => {
-		const met = { done: 0, refused: 0, meanwhile: 0, nothing: 0 };
-		await fc.assert(
-			fc.asyncProperty(
-				fc.array(anyWrite, { minLength: 3, maxLength: 14, size: "max" }),
-				anyMove,
-				fc.oneof(fc.array(anyWrite, { maxLength: 3 }), fc.array(calm, { maxLength: 3 })),
-				async (history, { verb, to, scope, drop }, between) => {
-					await using house = await House.open({ undoRules, begins });
-					let names = 0;
-					const write = async ({ what, scope }: Write): Promise<void> => {
-						const n = names++;
-						if (what === "mark") await house.mark(`${n}`, { scope });
-						else if (what === "label") await house.timeline.label(house.wal.tip, `l${n}`);
-						else if (what === "go") await house.timeline.checkout(house.wal.tip >> 1, { scope });
-						else if (what === "undo") await house.timeline.undo().catch(() => undefined);
-						else house[what](`t${n}`, scope);
-					};
-					for (const each of history) await write(each);
-					await house.wal.append(did({ text: "." }), { agent: "nobody" }).durable;
+test("with any records between preview and apply, either what was previewed is done or nothing is", async () => {
+	const met = { done: 0, refused: 0, meanwhile: 0, nothing: 0 };
+	await fc.assert(
+		fc.asyncProperty(
+			fc.array(anyWrite, { minLength: 3, maxLength: 14, size: "max" }),
+			anyMove,
+			fc.oneof(fc.array(anyWrite, { maxLength: 3 }), fc.array(calm, { maxLength: 3 })),
+			async (history, { verb, to, scope, drop }, between) => {
+				await using house = await House.open({ undoRules, begins });
+				let names = 0;
+				const write = async ({ what, scope }: Write): Promise<void> => {
+					const n = names++;
+					if (what === "mark") await house.mark(`${n}`, { scope });
+					else if (what === "label") await house.timeline.label(house.wal.tip, `l${n}`);
+					else if (what === "go") await house.timeline.checkout(house.wal.tip >> 1, { scope });
+					else if (what === "undo") await house.timeline.undo().catch(() => undefined);
+					else house[what](`t${n}`, scope);
+				};
+				for (const each of history) await write(each);
+				await house.wal.append(did({ text: "." }), { agent: "nobody" }).durable;
 
-					const { tip } = house.wal;
-					const target = to % (tip + 1);
-					const covers = { scope, ...(drop && { drop }) };
-					const previewed = await house.timeline.preview(target, covers);
-					const { past, future } = await house.timeline.moves();
-					const move = (verb === "undo" ? past : future).at(-1);
-					if (verb !== "checkout" && verb !== "label" && !move) return void met.nothing++;
+				const { tip } = house.wal;
+				const target = to % (tip + 1);
+				const covers = { scope, ...(drop && { drop }) };
+				const previewed = await house.timeline.preview(target, covers);
+				const { past, future } = await house.timeline.moves();
+				const move = (verb === "undo" ? past : future).at(-1);
+				if (verb !== "checkout" && verb !== "label" && !move) return void met.nothing++;
 
-					for (const each of between) await write(each);
-					await house.wal.append(did({ text: "." }), { agent: "nobody" }).durable;
-					const came = await collect(house.wal.read({ after: tip }));
-					const moving = verb === "checkout" ? scope : verb === "label" ? {} : scopeOf(move as Move);
-					const against = came.filter(({ kind, scope: at }) =>
-						[reset.kind, label.kind, answered.kind].includes(kind)
-							? true
-							: ([said.kind, asked.kind].includes(kind) && overlap(at, moving)) ||
-								(verb === "redo" && kind === asked.kind && future.some((each) => isAsked(each, at))),
-					);
-					const states = async (seq: Seq) => Promise.all(scopes.map((each) => house.timeline.at(seq, each)));
-					const expected = await foretold();
-					const before = await house.records();
-					const done = await apply().catch((error: { code: string }) => error);
-					const after = await house.records();
-					if ("code" in done) {
-						expect(done.code).toBe("TIMETRAVEL_STALE");
-						expect(against).not.toEqual([]);
+				for (const each of between) await write(each);
+				await house.wal.append(did({ text: "." }), { agent: "nobody" }).durable;
+				const came = await collect(house.wal.read({ after: tip }));
+				const moving = verb === "checkout" ? scope : verb === "label" ? {} : scopeOf(move as Move);
+				const against = came.filter(({ kind, scope: at }) =>
+					[reset.kind, label.kind, answered.kind].includes(kind)
+						? true
+						: ([said.kind, asked.kind].includes(kind) && overlap(at, moving)) ||
+							(verb === "redo" && kind === asked.kind && future.some((each) => isAsked(each, at))),
+				);
+				const states = async (seq: Seq) => Promise.all(scopes.map((each) => house.timeline.at(seq, each)));
+				const expected = await foretold();
+				const before = await house.records();
+				const done = await apply().catch((error: { code: string }) => error);
+				const after = await house.records();
+				if ("code" in done) {
+					expect(done.code).toBe("TIMETRAVEL_STALE");
+					expect(against).not.toEqual([]);
+					expect(after).toEqual(before);
+					return void met.refused++;
+				}
+				expect(against).toEqual([]);
+				met.done++;
+				if (came.length > 1) met.meanwhile++;
+				if (verb === "checkout") {
+					expect(done).toMatchObject({ kind: previewed.kind, target: previewed.target });
+					if (previewed.kind === "none") {
 						expect(after).toEqual(before);
-						return void met.refused++;
+						return;
 					}
-					expect(against).toEqual([]);
-					met.done++;
-					if (came.length > 1) met.meanwhile++;
-					if (verb === "checkout") {
-						expect(done).toMatchObject({ kind: previewed.kind, target: previewed.target });
-						if (previewed.kind === "none") {
-							expect(after).toEqual(before);
-							return;
-						}
-					}
-					if (verb === "undo" || verb === "redo") expect(done).toMatchObject({ of: move?.seq });
-					const written = after.slice(before.length).filter(({ kind }) => kind !== "reset_settled");
-					expect(written).toHaveLength(1);
-					expect((await states(house.wal.tip)).map((view) => view.hash())).toEqual(expected);
+				}
+				if (verb === "undo" || verb === "redo") expect(done).toMatchObject({ of: move?.seq });
+				const written = after.slice(before.length).filter(({ kind }) => kind !== "reset_settled");
+				expect(written).toHaveLength(1);
+				expect((await states(house.wal.tip)).map((view) => view.hash())).toEqual(expected);
 
-					function apply(): Promise<object> {
-						if (verb === "checkout") return house.timeline.checkout(target, { ...covers, expect: tip });
-						if (verb === "label") return house.timeline.label(target, "bound", { expect: tip }).then(() => ({}));
-						return house.timeline[verb]({ of: move?.seq as Seq, expect: tip });
-					}
+				function apply(): Promise<object> {
+					if (verb === "checkout") return house.timeline.checkout(target, { ...covers, expect: tip });
+					if (verb === "label") return house.timeline.label(target, "bound", { expect: tip }).then(() => ({}));
+					return house.timeline[verb]({ of: move?.seq as Seq, expect: tip });
+				}
 
-					/** The states as the preview says that they will be, with the progress that came since. */
-					async function foretold(): Promise<string[]> {
-						const now = async () => (await states(house.wal.tip)).map((view) => view.hash());
-						if (verb === "label" || (verb === "checkout" && previewed.kind === "none")) return now();
-						if (verb !== "checkout" && move?.inverse.kind === "label") return now();
-						const seq = verb === "checkout" ? previewed.target : (move as Move).seq - 1;
-						const covered = verb === "checkout" ? covers : ((move as Move).inverse as { scope: Scope });
-						const hypothetical = house.timeline.hypothetical(seq, covered);
-						return Promise.all(scopes.map(async (each) => (await hypothetical.at(each)).hash()));
-					}
-				},
-			),
-			{ numRuns: RUNS, ...SEED },
-		);
-		expect(Math.min(...Object.values(met)), JSON.stringify(met)).toBeGreaterThan(RUNS / 50);
-	},
-	30_000 + RUNS * 200,
-);
+				/** The states as the preview says that they will be, with the progress that came since. */
+				async function foretold(): Promise<string[]> {
+					const now = async () => (await states(house.wal.tip)).map((view) => view.hash());
+					if (verb === "label" || (verb === "checkout" && previewed.kind === "none")) return now();
+					if (verb !== "checkout" && move?.inverse.kind === "label") return now();
+					const seq = verb === "checkout" ? previewed.target : (move as Move).seq - 1;
+					const covered = verb === "checkout" ? covers : ((move as Move).inverse as { scope: Scope });
+					const hypothetical = house.timeline.hypothetical(seq, covered);
+					return Promise.all(scopes.map(async (each) => (await hypothetical.at(each)).hash()));
+				}
+			},
+		),
+		{ numRuns: RUNS, ...SEED },
+	);
+	expect(Math.min(...Object.values(met)), JSON.stringify(met)).toBeGreaterThan(RUNS / 50);
+});
 
 const scopeOf = ({ inverse }: Move): Scope => (inverse.kind === "reset" ? inverse.scope : {});
 

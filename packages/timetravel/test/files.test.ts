@@ -149,7 +149,7 @@ const anyCommand: fc.Arbitrary<Command> = fc.oneof(
 	},
 );
 
-test("after any history the directory is what the model has copied", { timeout: 60_000 + runs * 500 }, async () => {
+test("after any history the directory is what the model has copied", async () => {
 	const met = { undo: 0, fork_switch: 0, none: 0, kept: 0 };
 	await fc.assert(
 		fc.asyncProperty(fc.array(anyCommand, { minLength: 4, maxLength: 16, size: "max" }), async (history) => {

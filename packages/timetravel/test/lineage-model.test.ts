@@ -7,7 +7,6 @@ import { Lineage } from "../src/lineage.ts";
 import { type Class, copyEverything, covers, type Entry, isFact, isMeta, resetsOf } from "./naive-model.ts";
 
 const { numRuns: runs, seed } = histories(120, 2_000);
-const timeout = 30_000 + runs * 20;
 
 const scopes: readonly Scope[] = [
 	{},
@@ -78,16 +77,14 @@ test("the histories are branchy: many go back into a part that was abandoned", (
 });
 
 describe("in any history", () => {
-	test("what is active is what a model that copies everything has kept", { timeout }, () => {
+	test("what is active is what a model that copies everything has kept", () => {
 		check(fc.tuple(anyLog), ([log]) => {
 			const active = log.filter(({ kind }) => !isMeta(kind)).filter((entry) => lineageOf(log).isActive(entry));
 			expect(seqs(active)).toEqual(union(copyEverything(log, allClasses)[log.length], allClasses));
 		});
 	});
 
-	test("the ranges and `has` of a path to any seq, in any scope, give the records that the model has there; facts lie anywhere", {
-		timeout,
-	}, () => {
+	test("the ranges and `has` of a path to any seq, in any scope, give the records that the model has there; facts lie anywhere", () => {
 		check(fc.tuple(anyLog, anyScope), ([log, scope]) => {
 			const lineage = lineageOf(log);
 			copyEverything(log, allClasses).forEach((state, to) => {
@@ -100,7 +97,7 @@ describe("in any history", () => {
 		});
 	});
 
-	test("ranges ascend, do not touch, and hold the ancestors in any class and nothing else", { timeout }, () => {
+	test("ranges ascend, do not touch, and hold the ancestors in any class and nothing else", () => {
 		check(fc.tuple(anyLog, anyScope), ([log, scope]) => {
 			const lineage = lineageOf(log);
 			for (let to = 0; to <= log.length; to++) {
@@ -114,9 +111,7 @@ describe("in any history", () => {
 		});
 	});
 
-	test("a state is a base where it is an ancestor in every class, and the rest of the path continues it", {
-		timeout,
-	}, () => {
+	test("a state is a base where it is an ancestor in every class, and the rest of the path continues it", () => {
 		check(fc.tuple(anyLog, anyScope, fc.subarray([...kinds, "checkpoint", ...facts])), ([log, scope, folded]) => {
 			const lineage = lineageOf(log);
 			const states = copyEverything(log, allClasses);
@@ -143,7 +138,7 @@ describe("in any history", () => {
 		});
 	});
 
-	test("a meta record is on a path where it is an ancestor in every class in its own scope", { timeout }, () => {
+	test("a meta record is on a path where it is an ancestor in every class in its own scope", () => {
 		check(fc.tuple(anyLog, anyScope), ([log, scope]) => {
 			const lineage = lineageOf(log);
 			const metas = log.filter(({ kind }) => isMeta(kind));
@@ -158,9 +153,7 @@ describe("in any history", () => {
 		});
 	});
 
-	test("a reset would be an undo where its target is an ancestor in every class that it would cover", {
-		timeout,
-	}, () => {
+	test("a reset would be an undo where its target is an ancestor in every class that it would cover", () => {
 		check(fc.tuple(anyLog, anyScope, anyDrop, fc.nat()), ([log, scope, drop, at]) => {
 			const of = at % (log.length + 1);
 			const covered = classes.filter((each) => covers({ scope, ...(drop && { drop }) }, each));
@@ -172,7 +165,7 @@ describe("in any history", () => {
 		});
 	});
 
-	test("of a scope something may be kept after a seq that is an ancestor in any class in it", { timeout }, () => {
+	test("of a scope something may be kept after a seq that is an ancestor in any class in it", () => {
 		check(fc.tuple(anyLog, anyScope), ([log, scope]) => {
 			const ancestors = classesIn(scope).map((each) => ancestorsOf(log.length, each, log));
 			for (let seq = 0; seq <= log.length; seq++)
@@ -180,7 +173,7 @@ describe("in any history", () => {
 		});
 	});
 
-	test("`abandonedBy` is the newest reset on the path that covers the class and skips the record", { timeout }, () => {
+	test("`abandonedBy` is the newest reset on the path that covers the class and skips the record", () => {
 		check(fc.tuple(anyLog), ([log]) => {
 			for (const entry of log) {
 				const judged = isMeta(entry.kind) ? classesIn(entry.scope) : classes.filter((each) => is(entry, each));
@@ -201,7 +194,7 @@ describe("in any history", () => {
 		});
 	});
 
-	test("a lineage that grew record by record answers as a new one does", { timeout }, () => {
+	test("a lineage that grew record by record answers as a new one does", () => {
 		check(fc.tuple(anyLog), ([log]) => {
 			let grown = new Lineage([], 0, { isMeta });
 			for (const entry of log) {
@@ -217,7 +210,7 @@ describe("in any history", () => {
 		});
 	});
 
-	test("every record is in one branch, and each branch forks off one that holds its target", { timeout }, () => {
+	test("every record is in one branch, and each branch forks off one that holds its target", () => {
 		check(fc.tuple(anyLog), ([log]) => {
 			const branches = lineageOf(log).branches();
 			const held = branches.flatMap(({ first, last }) => seqs(log.slice(first - 1, last)));

@@ -412,9 +412,7 @@ test("a put that failed is tried again once as many records came, and takes what
 	await house.wal.close();
 });
 
-test("killed at any change of the disk while a part is stored, it is the old index or the new one", {
-	timeout: 300_000,
-}, async () => {
+test("killed at any change of the disk while a part is stored, it is the old index or the new one", async () => {
 	const place = await lived(3);
 	const turn = async (house: House): Promise<void> => {
 		for (let i = 0; i < PART; i++) house.say(`more ${i}`);

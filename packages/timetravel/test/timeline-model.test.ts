@@ -42,7 +42,6 @@ import { after, type Class, covers, type Entry, genesis, resetsOf, type State } 
 import { RememberedMoves } from "./remembered-moves.ts";
 
 const { numRuns: RUNS, seed } = histories(25, 1_000);
-const timeout = 30_000 + RUNS * 200;
 
 const scopes: readonly Scope[] = [{}, alice, main, plan, { ...main, run: "p2" }, side, bob];
 const drops = [undefined, undefined, [said.kind], [did.kind, noted.kind], [said.kind, asked.kind], []];
@@ -187,7 +186,7 @@ const met = {
 /** In a part, to before the cut, and not refused; and refused though the state could have been made. */
 const parts = { possible: 0, refusedForNothing: 0 };
 
-test("after any history, every state of every scope is what the model has copied", { timeout }, async () => {
+test("after any history, every state of every scope is what the model has copied", async () => {
 	await fc.assert(
 		fc.asyncProperty(
 			// Small numbers are no more telling than others.

@@ -329,114 +329,110 @@ const anyCommand: fc.Arbitrary<Command> = fc.oneof(
 	},
 );
 
-test(
-	"after any history undo writes what takes the newest move back, and as many redos as undos change nothing",
-	async () => {
-		const met = { undo: 0, redo: 0, nothing: 0, back: 0, several: 0, relabelled: 0 };
-		await fc.assert(
-			fc.asyncProperty(fc.array(anyCommand, { minLength: 5, maxLength: 25, size: "max" }), async (commands) => {
-				let house = await House.open({ undoRules });
-				const moves = new RememberedMoves();
-				const everything = async (): Promise<unknown> => [
-					await Promise.all(scopes.map(async (scope) => (await house.timeline.at(house.wal.tip, scope)).hash())),
-					await house.timeline.labels(),
-				];
-				const written = async (before: Seq): Promise<WalRecord[]> =>
-					collect(house.wal.read({ after: before, kinds: { only: [reset.kind, label.kind] } }));
-				const last = async (before: Seq): Promise<WalRecord> => (await written(before))[0] as WalRecord;
-				/** As so many single steps would. */
-				const allTo = async (verb: "undo" | "redo", steps: number): Promise<void> => {
-					const { tip } = house.wal;
-					const stack = verb === "undo" ? moves.past : moves.future;
-					const of = stack.slice(Math.max(0, stack.length - steps)).reverse();
-					const to = of.at(-1);
-					if (!to) return;
-					const said = await house.timeline[verb]({ of: of[0]?.seq ?? 0, to: to.seq });
-					expect(said.all).toEqual(of.map(({ seq }) => seq));
-					const records = await written(tip);
-					expect(records.map(({ data }) => data)).toMatchObject(
-						of.map(({ seq }) => (verb === "undo" ? { undoes: seq } : { redoes: seq })),
-					);
-					for (const { seq } of records) moves.stepped(verb, seq);
-					if (of.length > 1) met.several++;
-				};
-				const step = async (verb: "undo" | "redo"): Promise<boolean> => {
-					const move = moves.next(verb);
-					const before = house.wal.tip;
-					if (!move) {
-						await expect(house.timeline[verb]()).rejects.toMatchObject({ code: `NOTHING_TO_${verb.toUpperCase()}` });
-						expect(house.wal.tip).toBe(before);
-						met.nothing++;
-						return false;
-					}
-					const hashAt = async (seq: Seq, scope: Scope) => (await house.timeline.at(seq, scope)).hash();
-					const was = move.label === undefined && !move.drop ? await hashAt(move.seq - 1, move.scope) : undefined;
-					await house.timeline[verb]();
-					const written = await last(before);
-					const named = verb === "undo" ? { undoes: move.seq } : { redoes: move.seq };
-					if (move.label === undefined)
-						expect(written).toMatchObject({
-							kind: reset.kind,
-							scope: move.scope,
-							data: { target: move.seq - 1, ...named },
-						});
-					else expect(written).toMatchObject({ kind: label.kind, data: { name: move.label, ...named } });
-					if (was !== undefined) expect(await hashAt(house.wal.tip, move.scope)).toBe(was);
-					moves.stepped(verb, written.seq);
-					met[verb]++;
-					return true;
-				};
-				for (const [i, command] of commands.entries()) {
-					const { tip } = house.wal;
-					if (command.do === "write") {
-						const seq = house[command.what](`t${i}`, command.scope);
-						await house.wal.append(said({ text: "." }), { agent: "nobody" }).durable;
-						if (command.what === "answer") moves.made({ seq, scope: command.scope });
-						if (command.what === "ask") moves.began(command.scope, asked.kind);
-					} else if (command.do === "go") {
-						const { scope, drop } = command;
-						const { kind, seq } = await house.timeline.checkout(command.to % (tip + 1), {
-							scope,
-							...(drop && { drop }),
-						});
-						if (kind !== "none") moves.made({ seq, scope, drop });
-					} else if (command.do === "label") {
-						const known = [...moves.labels.keys()][command.which % Math.max(1, moves.labels.size)];
-						const name = command.how === "new" || known === undefined ? `l${i}` : known;
-						const from = moves.labels.get(name);
-						const to = from !== undefined && command.how === "away" ? undefined : command.to % (tip + 1);
-						if (to === from) continue;
-						if (to === undefined) await house.timeline.unlabel(name);
-						else await house.timeline.label(to, name, { move: from !== undefined });
-						moves.made({ seq: (await last(tip)).seq, scope: {}, label: name, from, to });
-						if (from !== undefined) met.relabelled++;
-					} else if (command.do === "all to") {
-						await allTo(command.verb, command.steps);
-					} else if (command.do === "restart") {
-						house = await house.reopen();
-					} else if (command.do === "there and back") {
-						const before = await everything();
-						let undone = 0;
-						while (undone < command.steps && (await step("undo"))) undone++;
-						if (i % 2 === 0) await allTo("redo", undone);
-						else for (let n = 0; n < undone; n++) await step("redo");
-						expect(await everything()).toEqual(before);
-						met.back += undone;
-					} else await step(command.do);
-					const { past: back, future: on } = await house.timeline.moves();
-					expect(await house.timeline.labels()).toEqual(
-						[...moves.labels].map(([name, seq]) => ({ name, seq })).sort((a, b) => a.seq - b.seq),
-					);
-					expect([back.map(({ seq }) => seq), on.map(({ seq }) => seq)]).toEqual([
-						moves.past.map(({ seq }) => seq),
-						moves.future.map(({ seq }) => seq),
-					]);
+test("after any history undo writes what takes the newest move back, and as many redos as undos change nothing", async () => {
+	const met = { undo: 0, redo: 0, nothing: 0, back: 0, several: 0, relabelled: 0 };
+	await fc.assert(
+		fc.asyncProperty(fc.array(anyCommand, { minLength: 5, maxLength: 25, size: "max" }), async (commands) => {
+			let house = await House.open({ undoRules });
+			const moves = new RememberedMoves();
+			const everything = async (): Promise<unknown> => [
+				await Promise.all(scopes.map(async (scope) => (await house.timeline.at(house.wal.tip, scope)).hash())),
+				await house.timeline.labels(),
+			];
+			const written = async (before: Seq): Promise<WalRecord[]> =>
+				collect(house.wal.read({ after: before, kinds: { only: [reset.kind, label.kind] } }));
+			const last = async (before: Seq): Promise<WalRecord> => (await written(before))[0] as WalRecord;
+			/** As so many single steps would. */
+			const allTo = async (verb: "undo" | "redo", steps: number): Promise<void> => {
+				const { tip } = house.wal;
+				const stack = verb === "undo" ? moves.past : moves.future;
+				const of = stack.slice(Math.max(0, stack.length - steps)).reverse();
+				const to = of.at(-1);
+				if (!to) return;
+				const said = await house.timeline[verb]({ of: of[0]?.seq ?? 0, to: to.seq });
+				expect(said.all).toEqual(of.map(({ seq }) => seq));
+				const records = await written(tip);
+				expect(records.map(({ data }) => data)).toMatchObject(
+					of.map(({ seq }) => (verb === "undo" ? { undoes: seq } : { redoes: seq })),
+				);
+				for (const { seq } of records) moves.stepped(verb, seq);
+				if (of.length > 1) met.several++;
+			};
+			const step = async (verb: "undo" | "redo"): Promise<boolean> => {
+				const move = moves.next(verb);
+				const before = house.wal.tip;
+				if (!move) {
+					await expect(house.timeline[verb]()).rejects.toMatchObject({ code: `NOTHING_TO_${verb.toUpperCase()}` });
+					expect(house.wal.tip).toBe(before);
+					met.nothing++;
+					return false;
 				}
-				await house.wal.close();
-			}),
-			{ numRuns: RUNS, ...SEED },
-		);
-		expect(Math.min(...Object.values(met))).toBeGreaterThan(RUNS / 10);
-	},
-	30_000 + RUNS * 300,
-);
+				const hashAt = async (seq: Seq, scope: Scope) => (await house.timeline.at(seq, scope)).hash();
+				const was = move.label === undefined && !move.drop ? await hashAt(move.seq - 1, move.scope) : undefined;
+				await house.timeline[verb]();
+				const written = await last(before);
+				const named = verb === "undo" ? { undoes: move.seq } : { redoes: move.seq };
+				if (move.label === undefined)
+					expect(written).toMatchObject({
+						kind: reset.kind,
+						scope: move.scope,
+						data: { target: move.seq - 1, ...named },
+					});
+				else expect(written).toMatchObject({ kind: label.kind, data: { name: move.label, ...named } });
+				if (was !== undefined) expect(await hashAt(house.wal.tip, move.scope)).toBe(was);
+				moves.stepped(verb, written.seq);
+				met[verb]++;
+				return true;
+			};
+			for (const [i, command] of commands.entries()) {
+				const { tip } = house.wal;
+				if (command.do === "write") {
+					const seq = house[command.what](`t${i}`, command.scope);
+					await house.wal.append(said({ text: "." }), { agent: "nobody" }).durable;
+					if (command.what === "answer") moves.made({ seq, scope: command.scope });
+					if (command.what === "ask") moves.began(command.scope, asked.kind);
+				} else if (command.do === "go") {
+					const { scope, drop } = command;
+					const { kind, seq } = await house.timeline.checkout(command.to % (tip + 1), {
+						scope,
+						...(drop && { drop }),
+					});
+					if (kind !== "none") moves.made({ seq, scope, drop });
+				} else if (command.do === "label") {
+					const known = [...moves.labels.keys()][command.which % Math.max(1, moves.labels.size)];
+					const name = command.how === "new" || known === undefined ? `l${i}` : known;
+					const from = moves.labels.get(name);
+					const to = from !== undefined && command.how === "away" ? undefined : command.to % (tip + 1);
+					if (to === from) continue;
+					if (to === undefined) await house.timeline.unlabel(name);
+					else await house.timeline.label(to, name, { move: from !== undefined });
+					moves.made({ seq: (await last(tip)).seq, scope: {}, label: name, from, to });
+					if (from !== undefined) met.relabelled++;
+				} else if (command.do === "all to") {
+					await allTo(command.verb, command.steps);
+				} else if (command.do === "restart") {
+					house = await house.reopen();
+				} else if (command.do === "there and back") {
+					const before = await everything();
+					let undone = 0;
+					while (undone < command.steps && (await step("undo"))) undone++;
+					if (i % 2 === 0) await allTo("redo", undone);
+					else for (let n = 0; n < undone; n++) await step("redo");
+					expect(await everything()).toEqual(before);
+					met.back += undone;
+				} else await step(command.do);
+				const { past: back, future: on } = await house.timeline.moves();
+				expect(await house.timeline.labels()).toEqual(
+					[...moves.labels].map(([name, seq]) => ({ name, seq })).sort((a, b) => a.seq - b.seq),
+				);
+				expect([back.map(({ seq }) => seq), on.map(({ seq }) => seq)]).toEqual([
+					moves.past.map(({ seq }) => seq),
+					moves.future.map(({ seq }) => seq),
+				]);
+			}
+			await house.wal.close();
+		}),
+		{ numRuns: RUNS, ...SEED },
+	);
+	expect(Math.min(...Object.values(met))).toBeGreaterThan(RUNS / 10);
+});

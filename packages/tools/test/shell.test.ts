@@ -96,9 +96,9 @@ describe("a command", () => {
 		expect(await run(`sleep ${mark} & sleep ${mark}; echo no`, { timeout_seconds: 1 })).toMatch(
 			/^it was stopped after 1\.\d s, its limit, and printed nothing$/,
 		);
-		await expect.poll(() => processesWith(mark), { timeout: 10_000 }).toEqual([]);
+		await expect.poll(() => processesWith(mark)).toEqual([]);
 		expect(await run(`sleep ${mark} & echo left`)).toMatch(/:\nleft$/);
-		await expect.poll(() => processesWith(mark), { timeout: 10_000 }).toEqual([]);
+		await expect.poll(() => processesWith(mark)).toEqual([]);
 		// It does not want to hear that it is to end.
 		expect(await run(`trap '' TERM; while :; do sleep 0.1; done`, { timeout_seconds: 1 })).toMatch(
 			/^it was stopped after [1-9]/,
@@ -108,7 +108,7 @@ describe("a command", () => {
 	test("is stopped with the work that has begun it, and that is its outcome", async () => {
 		const stop = new AbortController();
 		const asked = run("echo begun; touch begun; sleep 100", {}, stop.signal);
-		await expect.poll(() => existsSync(join(root, "files/begun")), { timeout: 20_000 }).toBe(true);
+		await expect.poll(() => existsSync(join(root, "files/begun"))).toBe(true);
 		stop.abort(new Error("no more"));
 		expect(await asked).toMatch(/^it was stopped after .* s, with the work that had begun it:\nbegun$/);
 	});
@@ -241,9 +241,7 @@ describe("after a crash", () => {
 	test("one that runs is waited for, and stopped with whoever waits", async () => {
 		const first = runCommand(at(), spec("echo on; while [ ! -e go ]; do sleep 0.05; done; echo off"), signal);
 		await expect
-			.poll(() => existsSync(at()) && readdirSync(join(at(), readdirSync(at())[0] ?? "")).includes("runner.json"), {
-				timeout: 20_000,
-			})
+			.poll(() => existsSync(at()) && readdirSync(join(at(), readdirSync(at())[0] ?? "")).includes("runner.json"))
 			.toBe(true);
 		const joined = findCommand(at(), signal);
 		await writeFile(join(root, "files/go"), "");
@@ -251,7 +249,7 @@ describe("after a crash", () => {
 		await first;
 		await rm(at(), { recursive: true });
 		const second = runCommand(at(), spec("touch begun; sleep 100"), signal);
-		await expect.poll(() => existsSync(join(root, "files/begun")), { timeout: 20_000 }).toBe(true);
+		await expect.poll(() => existsSync(join(root, "files/begun"))).toBe(true);
 		const stop = new AbortController();
 		const waiting = findCommand(at(), stop.signal);
 		await pause(100);
@@ -291,6 +289,6 @@ describe.skipIf(!hasWalls)("confined", () => {
 		expect(
 			String(await tool.call({ command: `setsid sleep ${mark} & echo left` }, { signal, idempotencyKey: "left" })),
 		).toMatch(/left$/);
-		await expect.poll(() => processesWith(mark), { timeout: 10_000 }).toEqual([]);
+		await expect.poll(() => processesWith(mark)).toEqual([]);
 	});
 });

@@ -368,4 +368,4 @@ test("a process that counts in a file, and is killed again and again, counts eac
 	expect(await readdir(join(root, "files"))).toEqual(["count.txt"]);
 	expect(kills).toBeGreaterThan(0);
 	expect((await lstat(join(root, "files/count.txt"))).isFile()).toBe(true);
-}, 300_000);
+});

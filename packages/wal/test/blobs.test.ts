@@ -220,49 +220,41 @@ describe("what is cut", () => {
 		},
 	);
 
-	test.each(deeds)(
-		"a $of by a kill: as by a power cut, also when the next process has done it again",
-		async (deed) => {
-			for (let n = 1; ; n++) {
-				const disk = await diskBefore(deed, MortalDisk);
-				disk.dieAt(n);
-				await deed.run(fileBlobs(ROOT, { disk })).catch(() => {});
-				if (!disk.dead) {
-					expect(n).toBeGreaterThan(2);
-					return;
-				}
-				disk.live();
-				await check(disk, [deed.before, deed.after]);
-				const start = disk.cuts;
-				await deed.run(fileBlobs(ROOT, { disk }));
-				await checkCuts(disk, start, deed);
+	test.each(deeds)("a $of by a kill: as by a power cut, also when the next process has done it again", async (deed) => {
+		for (let n = 1; ; n++) {
+			const disk = await diskBefore(deed, MortalDisk);
+			disk.dieAt(n);
+			await deed.run(fileBlobs(ROOT, { disk })).catch(() => {});
+			if (!disk.dead) {
+				expect(n).toBeGreaterThan(2);
+				return;
 			}
-		},
-		60_000,
-	);
+			disk.live();
+			await check(disk, [deed.before, deed.after]);
+			const start = disk.cuts;
+			await deed.run(fileBlobs(ROOT, { disk }));
+			await checkCuts(disk, start, deed);
+		}
+	});
 
-	test.each(deeds)(
-		"a $of by a sync that fails: no temporary file, and done again it is durable",
-		async (deed) => {
-			for (let n = 1; ; n++) {
-				const disk = await diskBefore(deed, CrashDisk);
-				disk.failSync(n);
-				const blobs = fileBlobs(ROOT, { disk });
-				const error = await deed.run(blobs).catch(({ code }: NodeJS.ErrnoException) => code);
-				if (!disk.failed) {
-					expect(n).toBeGreaterThan(1);
-					return;
-				}
-				expect(error).toBe("EIO");
-				expect(temporaries(disk)).toEqual([]);
-				await check(disk, [deed.before, deed.after]);
-				const start = disk.cuts;
-				await deed.run(blobs);
-				await checkCuts(disk, start, deed);
+	test.each(deeds)("a $of by a sync that fails: no temporary file, and done again it is durable", async (deed) => {
+		for (let n = 1; ; n++) {
+			const disk = await diskBefore(deed, CrashDisk);
+			disk.failSync(n);
+			const blobs = fileBlobs(ROOT, { disk });
+			const error = await deed.run(blobs).catch(({ code }: NodeJS.ErrnoException) => code);
+			if (!disk.failed) {
+				expect(n).toBeGreaterThan(1);
+				return;
 			}
-		},
-		60_000,
-	);
+			expect(error).toBe("EIO");
+			expect(temporaries(disk)).toEqual([]);
+			await check(disk, [deed.before, deed.after]);
+			const start = disk.cuts;
+			await deed.run(blobs);
+			await checkCuts(disk, start, deed);
+		}
+	});
 
 	test("puts at once, however they meet: each is durable when it resolves", async () => {
 		// So deep that to make it durable takes longer than to write a file in it.

@@ -268,17 +268,6 @@ test.each(some(Object.entries(mutants), 3))("the suite is red for %s", async (_,
 });
 
 test("and green for engines that keep the rules", async () => {
-	expect(
-		await redFor(
-			overMemory(() => ({})),
-			25_000,
-		),
-	).toEqual([]);
-	expect(
-		await redFor(
-			overSqlite(() => ({})),
-			25_000,
-		),
-	).toEqual([]);
-	expect(await redFor(overCut(losing), 25_000)).toEqual([]);
+	for (const engine of [overMemory(() => ({})), overSqlite(() => ({})), overCut(losing)])
+		expect(await redFor(engine, 120_000)).toEqual([]);
 });

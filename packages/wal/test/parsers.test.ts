@@ -52,7 +52,7 @@ describe("one line", () => {
 		// Else it would be about nothing.
 		for (const [kind, count] of Object.entries(found))
 			expect(count, kind).toBeGreaterThan(lineRuns.numRuns / (kind === "other" ? 100 : 20));
-	}, 300_000);
+	});
 
 	test.each([
 		["a number with an exponent", (line: string) => line.replace('"seq":12', '"seq":1.2e1'), { seq: 12 }],
@@ -370,7 +370,7 @@ describe("a log", () => {
 		}
 		for (const [state, count] of Object.entries(found))
 			if (logRuns.numRuns >= 80) expect(count, state).toBeGreaterThan(0);
-	}, 300_000);
+	});
 });
 
 /** What came of it: no other error than one of ours has a place here. */

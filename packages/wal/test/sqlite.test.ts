@@ -49,7 +49,7 @@ test("a process killed while it appends loses nothing that it acknowledged, and 
 			for await (const { seq } of wal.read()) expect(seq).toBe(expected++);
 		});
 	}
-}, 60_000);
+});
 
 test("every commit is synced, and the file is readable for its owner alone", async () => {
 	const database = openDatabase(path);
@@ -129,7 +129,7 @@ test("an open log alone keeps no process alive, though its lease is renewed", as
 	const args = ["--conditions=@reyn/source", "--input-type=module", "-e", program];
 	const child = spawn(process.execPath, args, { cwd: import.meta.dirname, stdio: ["ignore", "inherit", "inherit"] });
 	expect(await once(child, "close")).toEqual([0, null]);
-}, 10_000);
+});
 
 test.each(["", ":memory:"])("%j is no file, so no log is made there, and none by that name beside it", (path) => {
 	const error = expect.objectContaining({ code: "WAL_OPTIONS", message: expect.stringContaining("memoryEngine") });

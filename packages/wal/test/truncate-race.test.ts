@@ -35,4 +35,4 @@ test("each append is answered by its own write, and is there afterwards; no appe
 	} finally {
 		await rm(directory, { recursive: true });
 	}
-}, 60_000);
+});

@@ -443,7 +443,7 @@ test("beside a live writer that seals all the while, the log is never called dam
 		expect(stats.records).toBeGreaterThanOrEqual(promised);
 	}
 	await writer.kill();
-}, 60_000);
+});
 
 test("the figures add up to what is there", async () => {
 	await history(30);

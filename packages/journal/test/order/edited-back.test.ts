@@ -124,4 +124,4 @@ test(`a text that has completed makes nothing when it is edited back (${RUNS} hi
 		const again = await lives.live(whole, reuse());
 		expect({ again, made: lives.made }, `seed ${seed}`).toEqual({ again: ended, made: [] });
 	}
-}, 600_000);
+});

@@ -17,7 +17,6 @@ import { anyEdit, anyProgram, type Calls, type Edit, edited, follow, type Progra
 import { type Ended, echo, Log, Process, run, scope, writer } from "./script-process.ts";
 
 const { numRuns: RUNS, seed } = histories(40, 500);
-const timeout = 60_000 + RUNS * 200;
 
 /** One life of a process. */
 interface Life {
@@ -280,28 +279,20 @@ describe.each([
 	["over lanes", overBranches, RUNS],
 	["as scripts", asScript, Math.ceil(RUNS / 15)],
 ])("%s", (_, runner, numRuns) => {
-	test(
-		"exactly the calls are made whose history is not recorded",
-		async () => {
-			const lives = fc.array(anyLife(), { minLength: 1, maxLength: 5 });
-			await fc.assert(
-				fc.asyncProperty(anyProgram, lives, (program, lives) => tell(runner, program, lives)),
-				{ numRuns, seed },
-			);
-		},
-		timeout,
-	);
+	test("exactly the calls are made whose history is not recorded", async () => {
+		const lives = fc.array(anyLife(), { minLength: 1, maxLength: 5 });
+		await fc.assert(
+			fc.asyncProperty(anyProgram, lives, (program, lives) => tell(runner, program, lives)),
+			{ numRuns, seed },
+		);
+	});
 
-	test(
-		"with reuse by content an answer stands for one call of a revision, and an effect is made again where another went before",
-		async () => {
-			const reuse = fc.constantFrom<Reuse>("prefix", "content", "content", "content");
-			const lives = fc.array(anyLife({ reuse, loses: fc.constant(undefined) }), { minLength: 1, maxLength: 4 });
-			await fc.assert(
-				fc.asyncProperty(anyProgram, lives, (program, lives) => tell(runner, program, lives)),
-				{ numRuns, seed },
-			);
-		},
-		timeout,
-	);
+	test("with reuse by content an answer stands for one call of a revision, and an effect is made again where another went before", async () => {
+		const reuse = fc.constantFrom<Reuse>("prefix", "content", "content", "content");
+		const lives = fc.array(anyLife({ reuse, loses: fc.constant(undefined) }), { minLength: 1, maxLength: 4 });
+		await fc.assert(
+			fc.asyncProperty(anyProgram, lives, (program, lives) => tell(runner, program, lives)),
+			{ numRuns, seed },
+		);
+	});
 });

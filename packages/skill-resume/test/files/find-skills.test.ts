@@ -157,7 +157,7 @@ test.each([
 		"%: its module waits at its top for more than 10 s; do in a phase what takes time",
 		{},
 	],
-])("%s is named, and the others load", { timeout: 60_000 }, async (name, text, code, message, detail) => {
+])("%s is named, and the others load", async (name, text, code, message, detail) => {
 	const path = write(`skills/${name}`, text);
 	write("outside.ts", "export {};");
 	write("skills/sound.ts", skill("sound"));
