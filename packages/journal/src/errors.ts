@@ -57,7 +57,7 @@ export class ReplayDivergenceError extends JournalError {
 		const where = seq === undefined ? path : `${path}, #${seq}`;
 		super(
 			"REPLAY_DIVERGENCE",
-			`the script does not do what is recorded: at ${where} expected ${expected}; got ${got}. ${advice}`,
+			`the program does not do what is recorded: at ${where} expected ${expected}; got ${got}. ${advice}`,
 			{ expected, got, seq, path },
 		);
 		this.expected = expected;

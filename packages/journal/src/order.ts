@@ -584,7 +584,7 @@ export class Order {
 				path: asked.lane,
 			},
 			first === same
-				? "Nothing was called: that effect was made after the failure that the run had ended by, and this one may be meant in its place. Where both are meant, change the script, or the name of one"
+				? "Nothing was called: that effect was made after the failure that the run had ended by, and this one may be meant in its place. Where both are meant, change the program, or the name of one"
 				: `Nothing was called: ${unasked} recorded steps are not asked for, so this may be one of them in another order. Await nothing but steps in branches that share state, give each branch a lane of its own, or open the journal with { changed: "go on" }`,
 		);
 	}

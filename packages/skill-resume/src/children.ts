@@ -5,6 +5,7 @@ import { entryAt } from "@reyn/snapshot";
 import { type Appender, isReynError, type Scope, type Seq } from "@reyn/wal";
 import type { Skill } from "./define-skill.ts";
 import { SkillError } from "./errors.ts";
+import type { FoundSkills } from "./found-skills.ts";
 import { type ChildPurity, decideChild } from "./policy.ts";
 import { skillRunDiscarded } from "./records.ts";
 import { runLane } from "./resume-point.ts";
@@ -38,7 +39,7 @@ export type ChildEnd =
 
 /** The skills that calls may run. */
 export interface SkillChildren {
-	readonly skills: readonly Skill[];
+	readonly found: FoundSkills;
 	/**
 	 * Runs the child of a call to its end: one that is open goes on.
 	 *
@@ -50,7 +51,7 @@ export interface SkillChildren {
 }
 
 export interface ChildPorts {
-	readonly skills: readonly Skill[];
+	readonly found: FoundSkills;
 	readonly log: Appender;
 	/** Where the records of a child lie: with those of the work around its call. */
 	scope(lane: string): Scope;
@@ -70,7 +71,7 @@ export interface ChildPorts {
 export function skillChildren(ports: ChildPorts): SkillChildren {
 	const endOf = (started: Seq): ChildEnd | undefined => endIn(childrenOfCall(ports.runs(), started).at(-1)?.[1]);
 	return {
-		skills: ports.skills,
+		found: ports.found,
 		endOf,
 		async run(skill, input, call) {
 			const { lane, started, signal } = call;

@@ -178,7 +178,12 @@ class OpenedSkills implements Skills {
 			const why = `the id of a run has up to 64 letters, digits, ".", "_" and "-", and begins with a letter or a digit; found ${found}`;
 			throw new SkillError("SKILL_INVALID_RUN", why, { run });
 		}
-		if (entryAt(this.#runs, run)) return;
+		const known = entryAt(this.#runs, run);
+		if (known?.parent !== undefined)
+			throw new SkillError("SKILL_INVALID_RUN", `${run} is a run that another one has started; take another id`, {
+				run,
+			});
+		if (known) return;
 		const { log } = this.#log.session;
 		await startRun(run, this.#find(name), input, this.#scopeOf(run), log, this.#options.model.id);
 		this.#launch(run);

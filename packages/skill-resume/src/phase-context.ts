@@ -76,7 +76,7 @@ export function contextOf(at: PhaseAt, lane: Lane, ports: SkillPorts): PhaseCont
 		},
 		async skill(name, input) {
 			const { children } = ports;
-			const called = skillNamed({ skills: children?.skills ?? [], problems: [] }, read(at, "skill", z.string(), name));
+			const called = skillNamed(children?.found ?? { skills: [], problems: [] }, read(at, "skill", z.string(), name));
 			const endOf = (end: ChildEnd): Reconciled<unknown> & { kind: "done" | "failed" } =>
 				end.kind === "done"
 					? { kind: "done", result: end.output }

@@ -73,8 +73,9 @@ export function portsIn(session: SkillSession, id: string, ports: SkillInPorts):
 	const runs = () => session.view.get(skillRuns);
 	const using = stepPorts(session, ports);
 	const { skills = [], childPurity = {}, model, timers = systemTimers } = ports;
+	const found = { skills, problems: [] };
 	const children = skillChildren({
-		...{ skills, childPurity, runs, log: using.log, model: model.id, own: begunIn(ports.wal), scope: () => scope },
+		...{ found, childPurity, runs, log: using.log, model: model.id, own: begunIn(ports.wal), scope: () => scope },
 		keep: (name, write, until) =>
 			whenSpace(
 				write,
@@ -85,7 +86,7 @@ export function portsIn(session: SkillSession, id: string, ports: SkillInPorts):
 			),
 		run: (child, _scope, until) => {
 			const { skill: name } = entryAt(runs(), child) as SkillRun;
-			return runSkill(child, skillNamed({ skills, problems: [] }, name), scope, {
+			return runSkill(child, skillNamed(found, name), scope, {
 				...portsOf(child),
 				deliver: async () => {},
 				signal: until,

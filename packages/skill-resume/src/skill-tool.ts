@@ -14,7 +14,7 @@ export const skillToolName = ({ name }: Pick<Skill, "name">): string | undefined
 	callable.test(name) ? `skill_${name}` : undefined;
 
 /** Each skill as a tool that runs a child, but for those by whose names no tool can be called. */
-export const skillTools = ({ skills, run, endOf }: SkillChildren): readonly Tool[] =>
+export const skillTools = ({ found: { skills }, run, endOf }: SkillChildren): readonly Tool[] =>
 	skills.flatMap((skill) => {
 		const calls: SkillCalls = {
 			run: async (input, call) => answerOf(await run(skill, input, call)),

@@ -4,7 +4,16 @@ import { lanesOf } from "@reyn/journal/internal";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { pointsOf } from "../../../tests/sample.ts";
-import { defineSkill, done, type FunctionPhase, isLive, next, type Skill, skillRuns } from "../src/index.ts";
+import {
+	defineSkill,
+	done,
+	type FunctionPhase,
+	isLive,
+	next,
+	type Skill,
+	SkillError,
+	skillRuns,
+} from "../src/index.ts";
 import { type Echo, echo, outbox, Process, question } from "./skill-process.ts";
 
 const skillOf = (name: string, phases: Record<string, FunctionPhase<unknown>>, more: Partial<Skill> = {}): Skill =>
@@ -344,6 +353,13 @@ describe("a call that cannot be made names the phase and what is wrong", () => {
 			.work(skillOf("bad", { a: async ({ skill }) => done(await skill("lead")) }))
 			.catch((e) => e);
 		expect(no).toMatchObject({ code: "SKILL_UNKNOWN", message: 'no skill "lead"; there are leaf' });
+		const broken = new SkillError("SKILL_LOAD", "/skills/lead.ts:3: Unexpected token", { file: "/skills/lead.ts" });
+		const problems = [{ name: "lead", path: "/skills/lead.ts", error: broken }];
+		await using beside = await Process.start({ skills: [leaf], problems });
+		const why = await beside
+			.work(skillOf("bad", { a: async ({ skill }) => done(await skill("lead")) }))
+			.catch((e) => e);
+		expect(why).toBe(broken);
 		await using next = await Process.start({ skills: [leaf] });
 		const unfit = await next
 			.work(skillOf("bad", { a: async ({ skill }) => done(await skill("leaf", { of: 5 })) }))

@@ -12,6 +12,7 @@ import {
 	next,
 	type OpenSkillsOptions,
 	openSkills,
+	type PhaseContext,
 	type SkillEnd,
 	type Skills,
 	type StepOptions,
@@ -109,6 +110,27 @@ describe("nothing is written for", () => {
 			expect(open.list()).toEqual([]);
 		});
 		await live(engine, {}, async (open) => expect(open.list()).toEqual([]));
+	});
+
+	test("an id that a child of another run has", async () => {
+		const phase = async ({ ask }: PhaseContext) => done(await ask("well?"));
+		const asker = defineSkill({ name: "asker", description: "", input: z.unknown(), start: "a", phases: { a: phase } });
+		const lead = async ({ skill }: PhaseContext) => done(await skill("asker"));
+		const leader = defineSkill({ name: "lead", description: "", input: z.unknown(), start: "a", phases: { a: lead } });
+		const children: string[] = [];
+		const ask: OpenSkillsOptions["ask"] = async ({ lane }) =>
+			void children.push(/.*skill\/([^/]+)/.exec(lane)?.[1] ?? "");
+		const engine = memoryEngine();
+		await live(engine, { skills: [leader, asker], ask, failed: () => {} }, async (open) => {
+			await open.start("r1", "lead", {});
+			await open.idle();
+			const [child = ""] = children;
+			await expect(open.start(child, "lead", {})).rejects.toMatchObject({
+				code: "SKILL_INVALID_RUN",
+				message: `${child} is a run that another one has started; take another id`,
+			});
+			expect(open.list().map(([run]) => run)).toEqual(["r1"]);
+		});
 	});
 
 	test("a policy that there is not: it is not even opened", async () => {

@@ -10,6 +10,7 @@ import {
 	runSkill,
 	type Skill,
 	type SkillPorts,
+	type SkillProblem,
 	type SkillRun,
 	skillChildren,
 	skillRecords,
@@ -41,6 +42,8 @@ export interface ProcessOptions extends Life {
 	readonly policy?: Policy;
 	/** What phases may run as their children. */
 	readonly skills?: readonly Skill[];
+	/** Why others do not load. */
+	readonly problems?: readonly SkillProblem[];
 	readonly ask?: SkillPorts["ask"];
 	/** Over all lives, where the log is truncated. */
 	readonly snapshots?: SnapshotStore;
@@ -95,10 +98,18 @@ export class Process extends MortalProcess {
 	}
 
 	#ports(whenInDoubt: InDoubtPolicy): SkillPorts {
-		const { model = echo(), skills = [], ask } = this.#options;
+		const { model = echo(), skills = [], problems = [], ask } = this.#options;
 		const runs = () => this.view.get(skillRuns);
 		const children = skillChildren({
-			...{ skills, log: this, model: model.id, own: this.#own, childPurity: {}, runs, scope: () => scope },
+			...{
+				found: { skills, problems },
+				log: this,
+				model: model.id,
+				own: this.#own,
+				childPurity: {},
+				runs,
+				scope: () => scope,
+			},
 			keep: async (_name, write) => write(),
 			run: (id, at, signal) => {
 				const run = (): SkillRun => runs()[id] as SkillRun;

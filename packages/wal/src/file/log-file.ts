@@ -18,6 +18,7 @@ import {
 	type SegmentHeader,
 } from "../record/codec.ts";
 import type { Seq } from "../record/record.ts";
+import type { Follows } from "../record/wal-records.ts";
 import { atomicWriteTo, makeDirectories, renameOver, syncEntry } from "./atomic-write.ts";
 import { type Decision, decide } from "./decide.ts";
 import { lockedBehindOurBack, readHolder, refusal } from "./messages.ts";
@@ -32,7 +33,7 @@ import {
 	sealedFirsts,
 	sealedPath,
 } from "./names.ts";
-import type { Follows, LogFileOptions } from "./options.ts";
+import type { LogFileOptions } from "./options.ts";
 import { placeOn } from "./place.ts";
 import { withFile } from "./records.ts";
 import { type BadLine, type Scan, sumOf } from "./scan.ts";

@@ -1,6 +1,6 @@
 /** What may be set of the files of a log. */
 import { type Checks, isBoolean } from "../given.ts";
-import type { Seq } from "../record/record.ts";
+import { type Follows, isFollows } from "../record/wal-records.ts";
 
 export interface LogFileOptions {
 	/** A full segment is sealed. Default: 16 MiB. */
@@ -15,22 +15,11 @@ export interface LogFileOptions {
 	readonly follows?: Follows;
 }
 
-/** A record that a log goes on behind: the id of its log, and its seq. */
-export interface Follows {
-	readonly log: string;
-	readonly seq: Seq;
-}
-
 const MAX_BYTES = 1024 ** 3;
 
 const isSize = (value: unknown): boolean =>
 	Number.isSafeInteger(value) && (value as number) > 0 && (value as number) <= MAX_BYTES;
 const size: Checks[string] = [`a whole number of bytes from 1 to ${MAX_BYTES}`, isSize];
-
-export const isFollows = (value: unknown): boolean => {
-	const { log, seq } = (value ?? {}) as Partial<Follows>;
-	return typeof log === "string" && Number.isSafeInteger(seq) && (seq as number) >= 0 && (seq as number) < 2 ** 52;
-};
 
 export const checks: Record<keyof LogFileOptions, Checks[string]> = {
 	segmentBytes: size,

@@ -1,10 +1,20 @@
 /** The log's own records. Their schemas are written out, so that the log needs no schema library of its own. */
 
 import type { TornTail } from "../engine/engine.ts";
-import { isFollows } from "../file/options.ts";
 import { isSeq } from "./codec.ts";
 import { kindOf, type Seq, type WalRecord } from "./record.ts";
 import type { StandardSchemaV1 } from "./standard-schema.ts";
+
+/** A record that a log goes on behind: the id of its log, and its seq. */
+export interface Follows {
+	readonly log: string;
+	readonly seq: Seq;
+}
+
+export const isFollows = (value: unknown): boolean => {
+	const { log, seq } = (value ?? {}) as Partial<Follows>;
+	return typeof log === "string" && Number.isSafeInteger(seq) && (seq as number) >= 0 && (seq as number) < 2 ** 52;
+};
 
 /** Stands at the start of each writer's records: who wrote from here on. */
 export interface WalEpoch {
@@ -12,7 +22,7 @@ export interface WalEpoch {
 	readonly pid: number;
 	readonly host: string;
 	/** The record of another log that this log goes on behind: in its first record, where there is one. */
-	readonly follows?: { readonly log: string; readonly seq: Seq };
+	readonly follows?: Follows;
 }
 
 export const walEpoch = kindOf(

@@ -60,7 +60,7 @@ export class Children {
 		const { skills, childPurity, run } = this.#options;
 		return skillChildren({
 			...{ childPurity, log, own: this.#own, model: this.#kernel.agent(scope, model).model.id },
-			skills: skills.now.skills,
+			found: skills.now,
 			...recordsOf(session),
 			keep: (name, write, signal) => space.keep(name, "said", write, signal),
 			run: (id, at, signal) => run(session, id, at, signal),
