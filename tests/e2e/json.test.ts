@@ -66,6 +66,11 @@ const cases: Readonly<Record<string, Case>> = {
 	"task list": { does: [], fails: [["--status", "asleep"], 2] },
 	"task show": { does: ["t1"], after: ["task", "add", "Count the foxes"], fails: [["t999"], 3] },
 	"task add": { does: ["Count the foxes"], fails: [["Count them", "--skill", "a", "--prompt", "b"], 2] },
+	"task set": {
+		does: ["t1", "aborted", "--outcome", "nobody asks for it"],
+		after: ["task", "add", "Count the foxes"],
+		fails: [["t1", "blocked"], 2],
+	},
 	"task assign": { does: ["t1"], after: ["task", "add", "Count the foxes"], fails: [["t999"], 3] },
 	"skill list": { does: [], fails: [NONE, 2] },
 	"skill show": { does: ["digest"], fails: [NONE, 3] },

@@ -87,6 +87,24 @@ test("a task that starts a skill is killed, and done once; a rewind past its end
 	}
 });
 
+test("what was done by hand is said once, and how a task goes follows its rules", async () => {
+	const at = await place();
+	await run(at, ["task", "add", "Send the letter"]);
+	const set = await run(at, ["task", "set", "t1", "done", "--outcome", "sent by post"]);
+	expect([set.code, set.stdout]).toEqual([0, expect.stringMatching(/^t1 {2}done {2}Send the letter/)]);
+	expect((await json(at, "task", "show", "t1")).task).toMatchObject({ status: "done", outcome: "sent by post" });
+	const no = await run(at, ["task", "set", "t1", "running"]);
+	expect([no.code, no.stderr]).toEqual([
+		4,
+		expect.stringMatching(/t1 is done, and was to be running.*It may become unassigned, ready/),
+	]);
+	for (const prompt of ["where does a fox sleep by day?", "and by night?"]) await run(at, ["run", "-p", prompt]);
+	const said = (await run(at, ["transcript"])).stdout.match(
+		/t1 "Send the letter", which was asked for here, is done now/g,
+	);
+	expect(said).toHaveLength(1);
+});
+
 test("what is wrong is said with its code, and other work goes on", async () => {
 	const at = await place();
 	expect((await run(at, ["task", "add", "b", "--after", "t9"])).code).toBe(3);

@@ -18,7 +18,7 @@ import {
 	type WorkVerb,
 	type WriteVerb,
 } from "@reyn/operator";
-import { type Command, InvalidArgumentError, Option } from "commander";
+import { Argument, type Command, InvalidArgumentError, Option } from "commander";
 import { retentionOf, withFilesAlong } from "./config/options.ts";
 import { answered } from "./confirm.ts";
 import {
@@ -54,7 +54,7 @@ const elsewhere: readonly string[] = ["ask"];
 const groups: Readonly<Record<string, { readonly summary: string; readonly more?: string }>> = {
 	plan: { summary: "plans: look at them, pause, resume, change, give up" },
 	skill: { summary: "skills: which there are, and their runs" },
-	task: { summary: "tasks beside the log: list, show, add, assign" },
+	task: { summary: "tasks beside the log: list, show, add, assign, set" },
 	script: {
 		summary: "scripts of agents: run, kill, edit, go on",
 		more: "\nA script has no clock, dice, files or network but what ctx gives, so that each\nof its runs is the same. That keeps accidents out and is no sandbox: run scripts\nthat you trust, or others with --isolate, in a process that has no files,\nprograms or environment. What its calls do, tools do all the same.\n\nExample: reyn script run review.ts",
@@ -81,8 +81,10 @@ function addVerb(program: Command, verb: Verb, { globals, done }: Face): void {
 	const command = commandOf(program, verb.name).description(verb.summary);
 	const params = Object.entries(verb.params);
 	const words = params.filter(([, { as }]) => as === "word" || as === "text");
-	for (const [, { value, help, ...param }] of words)
-		command.argument(isOptional({ value, help, ...param }) ? `[${value}]` : `<${value}>`, help);
+	for (const [, param] of words) {
+		const argument = new Argument(isOptional(param) ? `[${param.value}]` : `<${param.value}>`, param.help);
+		command.addArgument(param.choices ? argument.choices(param.choices) : argument);
+	}
 	for (const [name, param] of params)
 		if (!isWord(param)) for (const each of optionsOf(name, param)) command.addOption(each);
 	const explain = verbs.find(({ name }) => name === explained[verb.name]) as ReadVerb | undefined;

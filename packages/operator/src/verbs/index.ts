@@ -25,7 +25,7 @@ import { show } from "./show.ts";
 import { skillDiscard, skillList, skillResume, skillRun, skillShow } from "./skill.ts";
 import { spend } from "./spend.ts";
 import { status } from "./status.ts";
-import { taskAdd, taskAssign, taskList, taskShow } from "./task.ts";
+import { taskAdd, taskAssign, taskList, taskSet, taskShow } from "./task.ts";
 import { redo, undo } from "./undo.ts";
 import { walStats, walVerify } from "./wal.ts";
 import { walInspect, walTail } from "./wal-records.ts";
@@ -54,7 +54,7 @@ export const verbs: readonly Verb[] = [
 	],
 	...[planList, planShow, planPause, planResume, planRetry, planAmend, planDiscard],
 	...[skillList, skillShow, skillRun, skillDiscard, skillResume],
-	...[taskList, taskShow, taskAdd, taskAssign],
+	...[taskList, taskShow, taskAdd, taskAssign, taskSet],
 	...[scriptRun, scriptResume, scriptExplain, scriptList, scriptShow, scriptVerify],
 	...[walVerify, walInspect, walTail, walStats, walRepair],
 ];

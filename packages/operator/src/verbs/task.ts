@@ -1,4 +1,4 @@
-/** `task list | show | add | assign`: tasks in another system, and who has them here. */
+/** `task list | show | add | assign | set`: tasks in another system, and who has them here. */
 import { randomUUID } from "node:crypto";
 import { taskLine, taskText } from "@reyn/runtime";
 import { type TaskStart, taskStatusSchema } from "@reyn/tasks";
@@ -95,5 +95,24 @@ export const taskAssign = workVerb({
 	isAlone: true,
 	isAtOnce: true,
 	begin: (runtime, { task, session }) => runtime.tasks.assign(task, session, `assign/${randomUUID()}`),
+	lines: (entry) => [clean(taskLine(entry))],
+});
+
+/** `blocked` comes by itself. */
+const settable = taskStatusSchema.exclude(["blocked"]);
+
+export const taskSet = workVerb({
+	name: "task set",
+	summary: "say how a task goes, where it was done by hand; no rewind takes it back",
+	params: {
+		task,
+		status: { ...word("status", "what it is from now on", settable), choices: settable.options },
+		outcome: option("text", "what came of it, or why it ended", z.string().max(20_000).optional()),
+	},
+	example: 't1 done --outcome "sent by post"',
+	begun: taskEntryShape,
+	isAlone: true,
+	isAtOnce: true,
+	begin: (runtime, { task, status, outcome }) => runtime.tasks.setStatus(task, status, `set/${randomUUID()}`, outcome),
 	lines: (entry) => [clean(taskLine(entry))],
 });

@@ -14,6 +14,7 @@ import {
 	type TaskHolder,
 	type TaskRole,
 	type TaskStart,
+	type TaskStatus,
 	taskRebound,
 	taskSeen,
 	taskSubscribed,
@@ -132,6 +133,23 @@ export class Tasks implements FeatureHost {
 		const session = await this.#session(scope);
 		return this.#inTurn(async () => {
 			const task = await this.#take(session, id, key);
+			this.#soon();
+			return this.#entry(task);
+		});
+	}
+
+	/**
+	 * Says how a task goes, as a person does. Those who are bound to it are told at the next look.
+	 *
+	 * @param key of the write
+	 * @param outcome what came of it, or why it ended
+	 * @throws RuntimeError `RUNTIME_CLOSED`, `RUNTIME_NO_TASKS`; TaskError `TASK_UNKNOWN`, `TASK_STATUS` and others of the backend
+	 */
+	async setStatus(id: string, status: TaskStatus, key: string, outcome?: string): Promise<TaskEntry> {
+		this.#kernel.assertOpen();
+		return this.#inTurn(async () => {
+			await this.#known(id);
+			const task = await this.#backend.setStatus(id, status, key, outcome);
 			this.#soon();
 			return this.#entry(task);
 		});
