@@ -61,7 +61,7 @@ async function live(runtime: Runtime, random: Random, step: number): Promise<voi
 	await runtime.idle();
 }
 
-const HISTORIES = Number(process.env.REYN_RUNS ?? sample(6, 60));
+const HISTORIES = Number(process.env.REYN_RUNS ?? sample(6, 25));
 
 test(`of ${HISTORIES} random histories, in every mode and scope`, async () => {
 	const first = Number(process.env.REYN_SEED ?? 1);

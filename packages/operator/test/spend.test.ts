@@ -177,7 +177,7 @@ test("what gc has taken away is not known, and that is said", async () => {
 	expect(await readSpend(runtime)).toMatchObject({ since: 1, paid: till.paid });
 });
 
-const RUNS = Number(process.env.REYN_RUNS ?? sample(12, 60));
+const RUNS = Number(process.env.REYN_RUNS ?? sample(12, 30));
 
 test(`of ${RUNS} random histories a reader that follows knows the same as one that is opened anew, and as the till`, async () => {
 	const first = Number(process.env.REYN_SEED ?? 1);

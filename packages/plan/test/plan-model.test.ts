@@ -8,7 +8,7 @@ import { SEED } from "../../../tests/kit/seeded.ts";
 import { sample } from "../../../tests/sample.ts";
 import { type Met, PlanLife } from "./plan-life.ts";
 
-const RUNS = Number(process.env.REYN_RUNS ?? sample(80, 1_000));
+const RUNS = Number(process.env.REYN_RUNS ?? sample(80, 500));
 /** So many histories are told by one test; the message of one that fails has its own seed. */
 const EACH = Math.min(RUNS, 50);
 

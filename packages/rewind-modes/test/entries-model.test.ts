@@ -133,8 +133,8 @@ async function inFiles(): Promise<House> {
 	};
 }
 
-const many = Number(process.env.REYN_RUNS ?? sample(60, 400));
-const some = Number(process.env.REYN_RUNS ?? sample(12, 60));
+const many = Number(process.env.REYN_RUNS ?? sample(60, 200));
+const some = Number(process.env.REYN_RUNS ?? sample(12, 30));
 
 test("in memory, a plan is what its rewind does, over restarts", () => tell(many, async () => inMemory()));
 

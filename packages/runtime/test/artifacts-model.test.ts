@@ -15,7 +15,7 @@ import { blobsOf, hashesIn, reachable, seal, sealing } from "./kept-files.ts";
 import { lastOf, makeProject, type Opened, open, type Project, scripted, storeAt, until } from "./project.ts";
 import { script } from "./script-runs.ts";
 
-const RUNS = Number(process.env.REYN_RUNS ?? sample(1, 5));
+const RUNS = Number(process.env.REYN_RUNS ?? sample(1, 3));
 const STEPS = sample(12, 24);
 
 const sessions: readonly SessionScope[] = [

@@ -172,7 +172,7 @@ function draw(random: Random): Command {
 	};
 }
 
-const runs = Number(process.env.REYN_RUNS ?? sample(8, 40));
+const runs = Number(process.env.REYN_RUNS ?? sample(6, 20));
 
 test.skipIf(overSqlite)("after any history is what a model has copied", async () => {
 	const met = { undo: 0, redo: 0, moved: 0, changed: 0 };
@@ -278,7 +278,7 @@ describe("where its process died", () => {
 		async () => {
 			const { state } = project;
 			let met = 0;
-			for (let life = 1; life <= sample(3, 15); life++) {
+			for (let life = 1; life <= sample(3, 8); life++) {
 				const process = startSource(join(import.meta.dirname, "config-child.ts"), [state, String(life * 7919)]);
 				await process.line("open");
 				for (let n = 1; n <= life % 4; n++) await process.line((line) => line.startsWith("{"), n);

@@ -18,7 +18,7 @@ import { haltedFiles } from "./halted-files.ts";
 import { reachable, seal } from "./kept-files.ts";
 import { makeProject, type Opened, open, overSqlite, type Project, scripted, storeAt } from "./project.ts";
 
-const RUNS = Number(process.env.REYN_RUNS ?? sample(4, 10));
+const RUNS = Number(process.env.REYN_RUNS ?? sample(3, 6));
 const STEPS = sample(25, 40);
 
 const sessions: readonly SessionScope[] = [

@@ -10,7 +10,7 @@ import { mainSession } from "../src/index.ts";
 afterEach(() => void vi.restoreAllMocks());
 
 test("from any moment on, in any history of writes, it is what all writes say", () => {
-	for (let i = 0; i < sample(500, 10_000); i++) {
+	for (let i = 0; i < sample(500, 4_000); i++) {
 		const writes = history(SEED + i);
 		for (let moment = 0; moment <= writes.length; moment += 3) {
 			// The list grows meanwhile.

@@ -105,7 +105,7 @@ async function live(runtime: Runtime, random: ReturnType<typeof seeded>): Promis
 	}
 }
 
-onFiles.each(Array.from({ length: sample(3, 20) }, (_, at) => SEED + at))(
+onFiles.each(Array.from({ length: sample(3, 10) }, (_, at) => SEED + at))(
 	"over restarts, gc and deletions the trail has each line once, and the state is the one without a trail: %i",
 	async (seed) => {
 		const { events } = layoutOf(project.state);
@@ -169,7 +169,7 @@ onFiles("the log cut after any record, the trail goes on with what is there", as
 
 onFiles("a process that is killed anywhere leaves a trail that the next one makes whole", async () => {
 	const program = join(import.meta.dirname, "trail-writer.ts");
-	for (let n = 0; n < sample(3, 20); n++) {
+	for (let n = 0; n < sample(3, 10); n++) {
 		const process = startSource(program, [project.state]);
 		await process.line((line) => Number(line) > 5 * (n + 1));
 		await process.kill();

@@ -11,7 +11,7 @@ import { SEED, seeded } from "../../../tests/kit/seeded.ts";
 import { pointsOf, sample } from "../../../tests/sample.ts";
 import { capture, collect, defineProjection, List, restore, SnapshotStore, straightPath } from "../src/index.ts";
 
-const STATES = Number(process.env.REYN_STATES ?? sample(3, 48));
+const STATES = Number(process.env.REYN_STATES ?? sample(3, 16));
 const DIRECTORY = "/state/snapshots";
 const scope = { agent: "default", session: "main" };
 

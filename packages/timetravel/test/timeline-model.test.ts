@@ -41,7 +41,7 @@ import {
 import { after, type Class, covers, type Entry, genesis, resetsOf, type State } from "./naive-model.ts";
 import { RememberedMoves } from "./remembered-moves.ts";
 
-const { numRuns: RUNS, seed } = histories(25, 1_000);
+const { numRuns: RUNS, seed } = histories(25, 400);
 
 const scopes: readonly Scope[] = [{}, alice, main, plan, { ...main, run: "p2" }, side, bob];
 const drops = [undefined, undefined, [said.kind], [did.kind, noted.kind], [said.kind, asked.kind], []];

@@ -16,7 +16,7 @@ import { createShellTool } from "../src/shell/index.ts";
 import { type Death, Life, mortal, newWorld, type World } from "./ledger/mortal.ts";
 import { after, type Call, paths, program, type Tree, withText } from "./ledger/program.ts";
 
-const POINTS = Number(process.env.REYN_RUNS ?? sample(60, 300));
+const POINTS = Number(process.env.REYN_RUNS ?? sample(60, 150));
 /** So many programs at a time: a part of it is waiting for commands. */
 const LANES = 4;
 

@@ -275,7 +275,7 @@ test("a link that takes the place of a file or of a directory in the right momen
 		}
 	})();
 	let written = 0;
-	for (let i = 0; i < sample(200, 1000); i++) {
+	for (let i = 0; i < sample(200, 600); i++) {
 		const done = await call("edit", { path: "sub/a.txt", old: "inside", new: "changed" }).catch(() => undefined);
 		if (done) written++;
 		await call("write", { path: `sub/new-${i}.txt`, text: "x" }).catch(() => undefined);
@@ -295,7 +295,7 @@ const meanwhile = ["nothing", "others write the same", "others write something e
 test("after a crash at any moment of any call, whatever others did, the file tells what became of it, and a repeat never does it twice", async () => {
 	const random = seeded(SEED);
 	const verdicts = new Map<string, number>();
-	for (let run = 0; run < sample(150, 2_000); run++) {
+	for (let run = 0; run < sample(150, 800); run++) {
 		const present = random.pick([undefined, "one\n", "two\ntwo\n", ""]);
 		if (present === undefined) await rm(join(root, "f"), { force: true });
 		else await put("f", present);
@@ -343,7 +343,7 @@ test("after a crash at any moment of any call, whatever others did, the file tel
 
 test("a process that counts in a file, and is killed again and again, counts each once", async () => {
 	const work = join(import.meta.dirname, "counting.ts");
-	const until = sample(30, 150);
+	const until = sample(30, 80);
 	let kills = 0;
 	for (let isOver = false; !isOver; ) {
 		const child = spawn(process.execPath, ["--conditions=@reyn/source", work, root, String(until)], {
@@ -357,7 +357,7 @@ test("a process that counts in a file, and is killed again and again, counts eac
 		const killAt = 1 + ((kills * 7) % 11);
 		child.stdout.on("data", (piece: Buffer) => {
 			said += piece.toString().split("\n").length - 1;
-			if (said >= killAt && kills < sample(5, 25)) child.kill("SIGKILL");
+			if (said >= killAt && kills < sample(5, 12)) child.kill("SIGKILL");
 		});
 		const how = await ended;
 		expect([0, "SIGKILL"]).toContain(how);

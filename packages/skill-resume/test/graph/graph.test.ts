@@ -160,7 +160,7 @@ async function history(seed: number): Promise<void> {
 }
 
 test("random skills, killed at random records and edited between", async () => {
-	const runs = Number(process.env.REYN_RUNS ?? sample(15, 40));
+	const runs = Number(process.env.REYN_RUNS ?? sample(12, 25));
 	for (let i = 0; i < runs; i++) await history(SEED * 1_000_003 + i);
 });
 

@@ -4,4 +4,4 @@ import { sample } from "../../../../tests/sample.ts";
 import { tellHistories } from "../../../journal/test/order/histories.ts";
 import { skills } from "./skill-form.ts";
 
-test("phases", () => tellHistories(skills, sample(6, 60)));
+test("phases", () => tellHistories(skills, sample(6, 30)));
