@@ -13,7 +13,7 @@ import {
 	type PhaseContext,
 	type SkillEnd,
 } from "../../src/index.ts";
-import { callId, type Form, type Op, outputOf, wayOf } from "./program.ts";
+import { aroundOf, callId, type Form, type Op, outputOf, wayOf } from "./program.ts";
 
 /** What became of a step in doubt that is skipped. */
 export const EMPTY = "(nothing)";
@@ -48,6 +48,11 @@ export class World {
 	count = (id: string, failed = false): number =>
 		this.made.filter((each) => each.id === id && each.failed === failed).length;
 
+	/** A person answers, or not now. */
+	ask(id: string): Promise<string | undefined> {
+		return this.#random.chance(0.7) ? this.call(id, 0) : Promise.resolve(undefined);
+	}
+
 	async call(id: string, fails: number): Promise<string> {
 		for (let turns = this.#random.below(4); turns > 0; turns--) await setImmediate();
 		const failed = this.count(id, true) < fails;
@@ -63,14 +68,44 @@ export class World {
 		const isOver = (at: number): boolean => at < after || (at === after && this.#random.chance(0.5));
 		this.made = this.made.filter(({ at }) => isOver(at));
 		const kept = lines.join("\n");
-		// Dice are drawn from their place, and are in no record.
-		this.told = this.told.filter(({ id, value }) => id.endsWith(":dice") || kept.includes(value));
+		// Dice are drawn from their place, and are in no record; the place of a child is where it was begun.
+		const isDrawn = (id: string): boolean => {
+			const around = aroundOf(id);
+			return id.endsWith(":dice") && (around === undefined || kept.includes(`"${around}"`));
+		};
+		this.told = this.told.filter(({ id, value }) => isDrawn(id) || kept.includes(value));
 	}
 }
 
 export const said = (id: string): string => `said ${id}`;
 
-export function skillOf(form: Form, world: World): AnySkill {
+/** The skill of a form, and those that it runs. */
+export function skillsOf(form: Form, world: World): readonly AnySkill[] {
+	const children = childrenIn(Object.values(form.phases).flatMap(({ ops }) => ops));
+	return [skillOf(form, world), ...children.map((child) => childOf(child, world))];
+}
+
+type Child = Extract<Op, { kind: "child" }>;
+
+const childrenIn = (ops: readonly Op[]): readonly Child[] =>
+	ops.flatMap((op) => {
+		if (op.kind === "together") return op.branches.flatMap(childrenIn);
+		return op.kind === "child" ? [op, ...childrenIn(op.ops)] : [];
+	});
+
+const childOf = ({ name, ops }: Child, world: World): AnySkill =>
+	defineSkill({
+		...{ name, description: "Does what it is told", input: z.string(), start: "only" },
+		phases: {
+			only: async (context: PhaseContext, id) => {
+				const found: string[] = [];
+				for (const op of ops) found.push(...(await follow(op, id, context, world)));
+				return done(outputOf(name, id, found));
+			},
+		},
+	});
+
+function skillOf(form: Form, world: World): AnySkill {
 	const phases = Object.entries(form.phases).map(([phase, body]) => [
 		phase,
 		async (context: PhaseContext, _input: unknown, before: unknown) => {
@@ -88,7 +123,7 @@ export function skillOf(form: Form, world: World): AnySkill {
 }
 
 async function follow(op: Op, phase: string, context: PhaseContext, world: World): Promise<readonly string[]> {
-	const { visit, step, model, parallel } = context;
+	const { visit, step, model, ask, skill, parallel } = context;
 	const note = (id: string, value: string): string => {
 		world.told.push({ id, value });
 		return value;
@@ -107,6 +142,8 @@ async function follow(op: Op, phase: string, context: PhaseContext, world: World
 		return [];
 	}
 	const id = callId(phase, visit, op.name, op.text);
+	if (op.kind === "ask") return [note(id, await ask(id))];
+	if (op.kind === "child") return [String(await skill(op.name, id))];
 	if (op.kind === "model") {
 		const reply = await model({ system: "", messages: [{ role: "user", text: id }], tools: [] });
 		return [note(id, reply.text)];
@@ -147,7 +184,12 @@ export async function live(
 	const told: SkillEnd[] = [];
 	const failed: string[] = [];
 	const skills = await openSkills(engine, {
-		...{ skills: [skillOf(form, world)], model: modelOf(world), policy: { default: policy } },
+		...{
+			skills: skillsOf(form, world),
+			ask: ({ question }) => world.ask(question),
+			model: modelOf(world),
+			policy: { default: policy },
+		},
 		clock: world.clock,
 		deliver: (end) => void told.push(end),
 		failed: (_, { message }) => void failed.push(message),
@@ -155,8 +197,8 @@ export async function live(
 	await skills.start("r", "random", null);
 	await skills.idle();
 	const isPaused = (): boolean => skills.list().some(([, { status }]) => status === "paused");
-	for (let tries = 0, seen = 0; tries < 40; tries++) {
-		const isAgain = failed.length > seen && failed.at(-1)?.includes(" has failed");
+	for (let tries = 0, seen = 0; tries < 80; tries++) {
+		const isAgain = failed.length > seen && / has failed| waits for an answer/.test(failed.at(-1) ?? "");
 		if (!isAgain && !isPaused()) break;
 		seen = failed.length;
 		await skills.resume("r");

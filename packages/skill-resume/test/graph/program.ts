@@ -15,6 +15,10 @@ export type Op =
 			readonly text: string;
 	  }
 	| { readonly kind: "model"; readonly name: string; readonly text: string }
+	/** What a person is asked. */
+	| { readonly kind: "ask"; readonly name: string; readonly text: string }
+	/** A skill of one phase that this one runs. */
+	| { readonly kind: "child"; readonly name: string; readonly text: string; readonly ops: readonly Op[] }
 	/** Draws and the clock: what they say is no part of an outcome. */
 	| { readonly kind: "draw"; readonly name: string }
 	/** Branches that push what they find to one list. */
@@ -34,6 +38,12 @@ export interface Form {
 /** A call, for ever: which one, in which visit of its phase. */
 export const callId = (phase: string, visit: number, name: string, text: string): string =>
 	`${phase}/${visit}/${name}:${text}`;
+
+/** The call that runs the skill that a call is in; undefined: none. */
+export const aroundOf = (id: string): string | undefined => /^(.*)\/1\/c\d+:[^/]*$/.exec(id)?.[1]?.match(/.*:.*/)?.[0];
+
+/** Of those, the outermost. */
+export const rootOf = (id: string): string | undefined => /^[^:]*:[^/]*(?=\/1\/c\d+:)/.exec(id)?.[0];
 
 /** What a phase gives, by what came before it and what its calls said. */
 export const outputOf = (phase: string, before: unknown, found: readonly string[]): string => {
@@ -76,22 +86,35 @@ function textsOf(op: Op, phase: string, visit: number, said: (id: string) => str
 	if (op.kind === "draw") return [];
 	if (op.kind === "together")
 		return op.branches.flatMap((branch) => branch.flatMap((each) => textsOf(each, phase, visit, said))).sort();
-	return [said(callId(phase, visit, op.name, op.text))];
+	const id = callId(phase, visit, op.name, op.text);
+	return [op.kind === "child" ? childOutput(op, id, said) : said(id)];
 }
 
-export function randomForm(random: Random): Form {
+/** What a child gives; its calls are of the call that runs it. */
+function childOutput({ name, ops }: Extract<Op, { kind: "child" }>, id: string, said: (id: string) => string): string {
+	return outputOf(
+		name,
+		id,
+		ops.flatMap((op) => textsOf(op, id, 1, said)),
+	);
+}
+
+/** @param withChildren may skills run others? */
+export function randomForm(random: Random, withChildren: boolean): Form {
 	const names = Array.from({ length: 1 + random.below(4) }, (_, i) => `p${i}`);
 	let count = 0;
 	const op = (depth: number): Op => {
 		const name = `c${count++}`;
-		const kind = random.below(depth > 0 ? 7 : 8);
-		if (kind === 7)
+		const kind = random.below(depth > 1 ? 8 : 10);
+		if (kind === 9 && withChildren) return { kind: "child", name, text: "a", ops: ops(depth + 1) };
+		if (kind >= 8)
 			return {
 				kind: "together",
 				branches: Array.from({ length: 2 + random.below(2) }, () => ops(depth + 1)),
 			};
 		if (kind === 6) return { kind: "draw", name };
 		if (kind === 5) return { kind: "model", name, text: "a" };
+		if (kind === 7) return { kind: "ask", name, text: "a" };
 		const purity = random.pick(["side_effect", "side_effect", "external", "world", "pure"] as const);
 		return { kind: "step", name, purity, asks: random.chance(0.3), fails: random.chance(0.12) ? 1 : 0, text: "a" };
 	};
