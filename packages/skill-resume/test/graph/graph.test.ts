@@ -127,7 +127,7 @@ class History {
 			expect(completedIn(this.engine, this.told), this.told).toBe(this.stands.length - 1);
 		} else {
 			expect(this.ends.at(-1)?.failed.at(-1), this.told).toMatch(/its limit is 4/);
-			expect(ends, this.told).toEqual([]);
+			expect(this.ends.at(-1)?.told, this.told).toEqual([]);
 		}
 		this.#assertPrice();
 	}

@@ -9,9 +9,11 @@ import {
 	defineSkill,
 	done,
 	next,
+	type OpenSkillsOptions,
 	openSkills,
 	type PhaseContext,
 	type SkillEnd,
+	type Skills,
 } from "../../src/index.ts";
 import { aroundOf, callId, type Form, type Op, outputOf, wayOf } from "./program.ts";
 
@@ -137,7 +139,7 @@ async function follow(op: Op, phase: string, context: PhaseContext, world: World
 		return found.sort();
 	}
 	if (op.kind === "draw") {
-		note(callId(phase, visit, op.name, "dice"), `${context.random()} ${context.uuid()}`);
+		note(callId(phase, visit, op.name, op.isBeside ? "dice beside" : "dice"), `${context.random()} ${context.uuid()}`);
 		note(callId(phase, visit, op.name, "clock"), String(await context.now()));
 		return [];
 	}
@@ -173,7 +175,7 @@ export interface Life {
 	readonly failed: readonly string[];
 }
 
-/** One life to its end: what failed by a call is tried again, as a person would. */
+/** One life to its end. */
 export async function live(
 	engine: LogEngine & { readonly tip: number },
 	form: Form,
@@ -181,29 +183,34 @@ export async function live(
 	policy: Policy,
 ): Promise<Life> {
 	world.tip = () => engine.tip;
-	const told: SkillEnd[] = [];
-	const failed: string[] = [];
-	const skills = await openSkills(engine, {
-		...{
-			skills: skillsOf(form, world),
-			ask: ({ question }) => world.ask(question),
-			model: modelOf(world),
-			policy: { default: policy },
-		},
-		clock: world.clock,
-		deliver: (end) => void told.push(end),
-		failed: (_, { message }) => void failed.push(message),
-	});
+	const life = { told: [] as SkillEnd[], failed: [] as string[] };
+	const skills = await openSkills(engine, optionsOf(form, world, policy, life));
+	await toEnd(skills, life);
+	await skills.close();
+	return life;
+}
+
+export const optionsOf = (
+	form: Form,
+	world: World,
+	policy: Policy,
+	{ told, failed }: { readonly told: SkillEnd[]; readonly failed: string[] },
+): OpenSkillsOptions => ({
+	...{ skills: skillsOf(form, world), model: modelOf(world), policy: { default: policy }, clock: world.clock },
+	ask: ({ question }) => world.ask(question),
+	deliver: (end) => void told.push(end),
+	failed: (_, { message }) => void failed.push(message),
+});
+
+/** Runs it to its end: what failed by a call, or waits for somebody, is tried again, as a person would. */
+export async function toEnd(skills: Skills, { failed }: Pick<Life, "failed">): Promise<void> {
 	await skills.start("r", "random", null);
 	await skills.idle();
-	const isPaused = (): boolean => skills.list().some(([, { status }]) => status === "paused");
-	for (let tries = 0, seen = 0; tries < 80; tries++) {
-		const isAgain = failed.length > seen && / has failed| waits for an answer/.test(failed.at(-1) ?? "");
-		if (!isAgain && !isPaused()) break;
-		seen = failed.length;
+	for (let tries = 0; tries < 80; tries++) {
+		const [, run] = skills.list().find(([id]) => id === "r") ?? [];
+		const isStuck = run?.status === "running" && /its limit is| does not do what is recorded/.test(failed.at(-1) ?? "");
+		if (!run || !["running", "paused"].includes(run.status) || isStuck) return;
 		await skills.resume("r");
 		await skills.idle();
 	}
-	await skills.close();
-	return { told, failed };
 }

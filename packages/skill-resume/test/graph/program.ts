@@ -19,8 +19,8 @@ export type Op =
 	| { readonly kind: "ask"; readonly name: string; readonly text: string }
 	/** A skill of one phase that this one runs. */
 	| { readonly kind: "child"; readonly name: string; readonly text: string; readonly ops: readonly Op[] }
-	/** Draws and the clock: what they say is no part of an outcome. */
-	| { readonly kind: "draw"; readonly name: string }
+	/** Draws and the clock: what they say is no part of an outcome. Beside others, who draws first is known by records alone. */
+	| { readonly kind: "draw"; readonly name: string; readonly isBeside: boolean }
 	/** Branches that push what they find to one list. */
 	| { readonly kind: "together"; readonly branches: readonly (readonly Op[])[] };
 
@@ -103,22 +103,23 @@ function childOutput({ name, ops }: Extract<Op, { kind: "child" }>, id: string, 
 export function randomForm(random: Random, withChildren: boolean): Form {
 	const names = Array.from({ length: 1 + random.below(4) }, (_, i) => `p${i}`);
 	let count = 0;
-	const op = (depth: number): Op => {
+	const op = (depth: number, isBeside: boolean): Op => {
 		const name = `c${count++}`;
 		const kind = random.below(depth > 1 ? 8 : 10);
-		if (kind === 9 && withChildren) return { kind: "child", name, text: "a", ops: ops(depth + 1) };
+		if (kind === 9 && withChildren) return { kind: "child", name, text: "a", ops: ops(depth + 1, isBeside) };
 		if (kind >= 8)
 			return {
 				kind: "together",
-				branches: Array.from({ length: 2 + random.below(2) }, () => ops(depth + 1)),
+				branches: Array.from({ length: 2 + random.below(2) }, () => ops(depth + 1, true)),
 			};
-		if (kind === 6) return { kind: "draw", name };
+		if (kind === 6) return { kind: "draw", name, isBeside };
 		if (kind === 5) return { kind: "model", name, text: "a" };
 		if (kind === 7) return { kind: "ask", name, text: "a" };
 		const purity = random.pick(["side_effect", "side_effect", "external", "world", "pure"] as const);
 		return { kind: "step", name, purity, asks: random.chance(0.3), fails: random.chance(0.12) ? 1 : 0, text: "a" };
 	};
-	const ops = (depth = 0): readonly Op[] => Array.from({ length: random.below(depth > 0 ? 3 : 4) }, () => op(depth));
+	const ops = (depth = 0, isBeside = false): readonly Op[] =>
+		Array.from({ length: random.below(depth > 0 ? 3 : 4) }, () => op(depth, isBeside));
 	const phases = names.map((name, i): [string, PhaseForm] => {
 		// It may come round, and at last goes on.
 		const last = names[i + 1] ?? "done";
