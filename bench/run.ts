@@ -48,6 +48,11 @@ const benches: Readonly<Record<string, Bench>> = {
 		{ records: [10_000, 1_000_000], files: 1000, times: 100, rounds: 5 },
 		async () => (await import("./rewind.ts")).benchRewind,
 	),
+	skills: bench(
+		"skills",
+		{ runs: [100, 1000], phases: 200, rounds: 5 },
+		async () => (await import("./skills.ts")).benchSkills,
+	),
 	snapshot: bench(
 		"snapshot",
 		{ steps: [100, 1000, 3000], rounds: 21, histories: [10, 100, 1000, 10_000] },

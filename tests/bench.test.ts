@@ -20,6 +20,7 @@ test("`pnpm bench --help` names the benches, and an unknown one is refused with 
 	expect(help).toContain("pnpm bench plan");
 	expect(help).toContain("pnpm bench recovery");
 	expect(help).toContain("pnpm bench resume");
+	expect(help).toContain("pnpm bench skills");
 	expect(help).toContain("pnpm bench snapshot");
 	expect(help).toContain("pnpm bench start");
 	expect(help).toContain("pnpm bench tasks");

@@ -62,6 +62,7 @@ const examples = section("Examples", [
 	["examples/wal-only.md", "examples/wal-only/README.md", "The log alone"],
 	["examples/custom-runtime.md", "examples/custom-runtime/README.md", "A runtime of your own"],
 	["examples/custom-feature.md", "examples/custom-feature/README.md", "A feature of your own"],
+	["examples/skills.md", "examples/skills/README.md", "Skills to take"],
 ]);
 
 const concepts = section("Concepts", [

@@ -235,6 +235,22 @@ const ofSkillResume: readonly Defect[] = [
 		to: "setTimeout(() => void ports.deliver(run.last?.output));",
 		tests: ["skill-resume run-skill-killed"],
 	},
+	{
+		name: "begin a second child where a kill has cut off the first",
+		package: "skill-resume",
+		file: "children.ts",
+		from: 'if (ports.own.has(open) || decideChild(skill, ports.childPurity) === "adopt") {',
+		to: "if (ports.own.has(open)) {",
+		tests: ["skill-resume children"],
+	},
+	{
+		name: "begin a child again that has ended before its call could say so",
+		package: "skill-resume",
+		file: "phase-context.ts",
+		from: 'return end ? endOf(end) : { kind: "not_done" };',
+		to: 'return { kind: "not_done" };',
+		tests: ["skill-resume children"],
+	},
 ];
 
 const ofRewindModes: readonly Defect[] = [
