@@ -10,7 +10,7 @@ import { type Met, PlanLife } from "./plan-life.ts";
 const seeds = [37, 467, 437, 406, 401, 332, 452, 255, 153, 173, 313, 289, 29, 357, 265, 428, 245, 340, 325, 449];
 
 /** Every so-many-th record of a resume is cut after; 1 is each, and takes an hour. */
-const EVERY = Number(process.env.REYN_EVERY ?? sample(40, 240));
+const EVERY = Number(process.env.REYN_EVERY ?? sample(40, 400));
 
 test.each(some(seeds, 10))("the plan of seed %i, cut after every record, and its resume too", async (seed) => {
 	const met: Met = {};

@@ -115,7 +115,7 @@ describe("killed", () => {
 				const state = await goneOn(project.state, `cut-${kept}-${happened}`, kept, happened);
 				const again = await linesOf(state);
 				// Of the second deaths a part: all of them are some thousands of lives.
-				const every = isDeep ? 9 : 23;
+				const every = isDeep ? 17 : 23;
 				if (happened)
 					for (let second = kept + 1 + (kept % every); second < again.length; second += every)
 						await removeState(await goneOn(state, `cut-${kept}-${second}`, second, true));
