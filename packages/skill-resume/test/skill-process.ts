@@ -15,6 +15,7 @@ import {
 	skillRecords,
 	skillResumeSchema,
 	skillRunDiscarded,
+	skillRunIn,
 	skillRuns,
 	startRun,
 } from "../src/index.ts";
@@ -70,7 +71,7 @@ export class Process extends MortalProcess {
 	}
 
 	run(): SkillRun {
-		return this.view.get(skillRuns).r1 as SkillRun;
+		return skillRunIn(this.view.get(skillRuns), "r1") as SkillRun;
 	}
 
 	start<Input>(skill: Skill<Input>, input?: unknown): Promise<void> {
@@ -101,7 +102,7 @@ export class Process extends MortalProcess {
 			...{ skills, log: this, model: model.id, own: this.#own, childPurity: {}, runs, scope: () => scope },
 			keep: async (_name, write) => write(),
 			run: (id, at, signal) => {
-				const run = (): SkillRun => runs()[id] as SkillRun;
+				const run = (): SkillRun => skillRunIn(runs(), id) as SkillRun;
 				const skill = skills.find(({ name }) => name === run().skill) as Skill;
 				return runSkill(id, skill, at, { ...this.#ports(whenInDoubt), deliver: async () => {}, run, signal });
 			},
