@@ -46,6 +46,19 @@ test("`pnpm bench tasks --json` prints one document with a row for each write an
 	expect(report.goals).toHaveLength(3);
 });
 
+test("`pnpm bench skills --json` prints one document with what a phase costs and the resume of each number of runs, and a verdict for each goal", async () => {
+	const report = JSON.parse(await bench("skills", "--runs", "2,8", "--phases", "5", "--rounds", "1", "--json"));
+	expect(report).toMatchObject({ bench: "skills", rounds: 1 });
+	expect(report.sizes.map(({ runs, calls }: { runs: number; calls: number }) => [runs, calls])).toEqual([
+		[2, 2],
+		[8, 8],
+	]);
+	expect(namesOf(report.rows)).toEqual(["bare", "raw", "phase"]);
+	for (const { ms, ofRaw } of report.rows) expect(Math.min(ms, ofRaw)).toBeGreaterThan(0);
+	for (const { ms, openMs } of report.sizes) expect(Math.min(ms, openMs)).toBeGreaterThan(0);
+	expect(report.goals).toHaveLength(2);
+});
+
 test.runIf(process.env.REYN_BUILT === "1")(
 	"`pnpm bench page --json` prints one document with what the page takes of a machine and a verdict for each goal",
 	async () => {

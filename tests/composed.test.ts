@@ -1,7 +1,7 @@
 /** Plans and skills in a session, as a runtime of one's own has them: killed anywhere and rewound anywhere, one call goes on with each. */
 import { journal, journalRecords, type Model, stepOutcomes } from "@reyn/journal";
 import { type PlanInPorts, planIn, planRecords, planRuns, runPlanIn } from "@reyn/plan";
-import { defineSkill, done, next, runSkillIn, skillRecords, skillRuns } from "@reyn/skill-resume";
+import { defineSkill, done, next, runSkillIn, skillRecords, skillRunIn, skillRuns } from "@reyn/skill-resume";
 import { memorySnapshots } from "@reyn/snapshot";
 import { openSession, openTimeline, type Session, type Timeline, timetravelRecords } from "@reyn/timetravel";
 import { type BlobStore, fileEngine, memoryBlobs, openWal, type Scope, type Wal } from "@reyn/wal";
@@ -81,7 +81,7 @@ async function work({ wal, session }: Process, world: World, told: string[] = []
 		await runPlanIn(session, "p", proposal, ports(signal));
 	});
 	const skill = session.begin("skill", { scope: { ...scope, run: "s" } }, async (signal) => {
-		if (isOver(session.view.get(skillRuns).s)) return;
+		if (isOver(skillRunIn(session.view.get(skillRuns), "s"))) return;
 		await runSkillIn(session, "s", world.skill, { who: "ada" }, ports(signal));
 	});
 	await Promise.all([plan, skill]);
@@ -128,7 +128,10 @@ test("rewound to any seq, while they run and after, both come to the same end", 
 		await stopped;
 		await work(own, world, told);
 		for (const text of told) expect(all).toContain(text);
-		const { p, s } = { p: planIn(own.session.view.get(planRuns), "p"), s: own.session.view.get(skillRuns).s };
+		const { p, s } = {
+			p: planIn(own.session.view.get(planRuns), "p"),
+			s: skillRunIn(own.session.view.get(skillRuns), "s"),
+		};
 		expect([seq, p?.status, s?.status]).toEqual([seq, "completed", "completed"]);
 		expect(own.session.view.hash()).toBe((await own.timeline.at(own.wal.tip, scope)).hash());
 	}

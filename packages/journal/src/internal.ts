@@ -19,7 +19,7 @@ export { attachedNames } from "./attached-names.ts";
 export { toolStepThatThrows } from "./call-tool.ts";
 export { nowStep, sleepStep } from "./clock-steps.ts";
 export { type Conversation, converse, type Read, readJson, withSchema } from "./converse.ts";
-export { type Dict, dictOf, emptyDict, getIn, setIn } from "./dict.ts";
+export { type Dict, dictOf, emptyDict, entriesIn, getIn, setIn } from "./dict.ts";
 export { callKey } from "./entry.ts";
 export { reasonOf } from "./errors.ts";
 export { endedBy, isBeneath, ProgramEnded } from "./failure.ts";

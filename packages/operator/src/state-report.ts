@@ -1,7 +1,7 @@
 /** Reports the state of a session at one moment, as a value for people and scripts. */
 import { planRuns, plansOf } from "@reyn/plan";
 import { type ConversationItem, conversation, mainSession, type Runtime, type SessionScope } from "@reyn/runtime";
-import { skillRuns } from "@reyn/skill-resume";
+import { skillRuns, skillRunsOf } from "@reyn/skill-resume";
 import type { Timeline } from "@reyn/timetravel";
 import { type Seq, scopeKey } from "@reyn/wal";
 
@@ -43,7 +43,7 @@ export async function reportState(
 		hash: view.hash(),
 		...messagesIn(view, newest),
 		plans: plansOf(view.get(planRuns)).map(([plan, { status, goal }]) => ({ plan, status, goal })),
-		skills: Object.entries(view.get(skillRuns)).map(([run, { status, skill }]) => ({ run, status, skill })),
+		skills: skillRunsOf(view.get(skillRuns)).map(([run, { status, skill }]) => ({ run, status, skill })),
 	};
 }
 

@@ -30,6 +30,7 @@ import {
 	type Skill,
 	type SkillResume,
 	type SkillRun,
+	skillRunIn,
 	skillRuns,
 } from "@reyn/skill-resume";
 import type { View } from "@reyn/snapshot";
@@ -1056,7 +1057,7 @@ export class Runtime implements AsyncDisposable {
 	}
 
 	#ownerOfRun(run: string): Session {
-		return this.#kernel.sessions.ownerOf((view) => Object.hasOwn(view.get(skillRuns), run));
+		return this.#kernel.sessions.ownerOf((view) => skillRunIn(view.get(skillRuns), run) !== undefined);
 	}
 }
 

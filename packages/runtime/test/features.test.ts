@@ -6,7 +6,7 @@
 import { join } from "node:path";
 import type { Tool } from "@reyn/journal";
 import { PLAN_TOOL, planRuns, plansOf } from "@reyn/plan";
-import { defineSkill, done, skillRuns } from "@reyn/skill-resume";
+import { defineSkill, done, skillRuns, skillRunsOf } from "@reyn/skill-resume";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { pollFeature, polls } from "../../../examples/custom-feature/poll.ts";
@@ -129,7 +129,7 @@ const stories: readonly Story[] = [
 			return {
 				options: { model: model(), tools: [], skills: [payer] },
 				async toEnd(runtime) {
-					const known = Object.entries(runtime.view().get(skillRuns));
+					const known = skillRunsOf(runtime.view().get(skillRuns));
 					for (const [run, { status }] of known) if (status === "paused") await runtime.resumeSkillRun(run);
 					if (known.length === 0) await runtime.runSkill("payer", {});
 					await runtime.idle();

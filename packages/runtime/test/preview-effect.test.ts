@@ -8,7 +8,7 @@ import { type Model, stepCompleted } from "@reyn/journal";
 import { scriptRuns } from "@reyn/journal/script";
 import { PLAN_TOOL, planRuns, plansOf } from "@reyn/plan";
 import { type RewindMode, rewindModes } from "@reyn/rewind-modes";
-import { defineSkill, done, skillRuns } from "@reyn/skill-resume";
+import { defineSkill, done, skillRuns, skillRunsOf } from "@reyn/skill-resume";
 import type { Scope, Seq, WalRecord } from "@reyn/wal";
 import { afterAll, expect, test } from "vitest";
 import { z } from "zod";
@@ -160,7 +160,7 @@ async function held(runtime: Runtime, at: Seq): Promise<Omit<Holding, "questions
 			over,
 		),
 		runs: of(
-			views.flatMap((view) => Object.values(view.get(skillRuns)).map(({ status }) => status)),
+			views.flatMap((view) => skillRunsOf(view.get(skillRuns)).map(([, { status }]) => status)),
 			over,
 		),
 		scripts: of(

@@ -4,7 +4,7 @@
  */
 import type { Model, Tool } from "@reyn/journal";
 import { PLAN_TOOL, planRuns, plansOf } from "@reyn/plan";
-import { defineSkill, done, next, skillRuns } from "@reyn/skill-resume";
+import { defineSkill, done, next, skillRuns, skillRunsOf } from "@reyn/skill-resume";
 import type { View } from "@reyn/snapshot";
 import { reset, stepLate } from "@reyn/timetravel";
 import { isMeta } from "@reyn/timetravel/internal";
@@ -268,7 +268,7 @@ async function checkLog({ wal, timeline }: Runtime, { effects }: Storm): Promise
 /** Of plans and skill runs. */
 const statusesOf = (view: View): ReadonlyMap<string, string> =>
 	new Map(
-		[...plansOf(view.get(planRuns)), ...Object.entries(view.get(skillRuns))].map(
+		[...plansOf(view.get(planRuns)), ...skillRunsOf(view.get(skillRuns))].map(
 			([id, { status }]) => [id, status] as const,
 		),
 	);

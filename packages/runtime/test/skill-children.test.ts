@@ -1,6 +1,6 @@
 /** A step of a plan runs a skill as its child: paid once wherever it is killed, one child a call, and none is left over. */
 import { join } from "node:path";
-import { childrenBelow, SkillError, skillRuns } from "@reyn/skill-resume";
+import { childrenBelow, SkillError, skillRunIn, skillRuns, skillRunsOf } from "@reyn/skill-resume";
 import { systemTimers } from "@reyn/wal";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { isDeep, pointsOf } from "../../../tests/sample.ts";
@@ -432,7 +432,7 @@ describe("a rewind", () => {
 	test("and its undo bring back exactly what was there; its preview names the child that goes", async () => {
 		const { runtime } = await hanging();
 		const [run] = runtime.restored().runs;
-		const { started } = runtime.view().get(skillRuns)[run?.run ?? ""] ?? { started: 0 };
+		const { started } = skillRunIn(runtime.view().get(skillRuns), run?.run ?? "") ?? { started: 0 };
 		const radius = await blastRadius(runtime, { target: started - 1, scope: {} });
 		expect([radius.cancels.runs, radius.relaunches.plans]).toEqual([[run?.run], [plan(runtime)]]);
 		await runtime.pausePlan(plan(runtime));
@@ -455,7 +455,7 @@ test("gc keeps what an open child needs, and what is known of one that is over",
 	for (const text of ["one", "two", "three"]) await next.runtime.prompt(text);
 	await next.runtime.idle();
 	const { retainedFrom } = await next.runtime.gc({ keepDays: 0, keepCheckpoints: 1 });
-	const [started] = Object.values(next.runtime.view().get(skillRuns)).map((run) => run.started);
+	const [started] = skillRunsOf(next.runtime.view().get(skillRuns)).map(([, run]) => run.started);
 	expect(retainedFrom).toBeLessThanOrEqual(started ?? 0);
 	next.runtime.resume();
 	await toEnd(next.runtime);

@@ -1,6 +1,6 @@
 /** What a skill run is restored to, and what becomes of its steps in doubt: each is named, and what was decided of it. */
 import type { Tool } from "@reyn/journal";
-import { defineSkill, done, next, type SkillResume, skillRuns } from "@reyn/skill-resume";
+import { defineSkill, done, next, type SkillResume, skillRunIn, skillRuns, skillRunsOf } from "@reyn/skill-resume";
 import type { WalRecord } from "@reyn/wal";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";
@@ -231,7 +231,7 @@ describe("where the log has lost its beginning", () => {
 			await seqOf(({ kind, data }) => kind === "step_started" && data.name === "send"),
 		);
 		const cut = await opened({ seen, state });
-		const { started = 0 } = Object.values(cut.runtime.view().get(skillRuns))[0] ?? {};
+		const { started = 0 } = skillRunsOf(cut.runtime.view().get(skillRuns))[0]?.[1] ?? {};
 		const { retainedFrom } = await cut.runtime.gc(all);
 		expect(retainedFrom).toBeGreaterThan(1);
 		expect(retainedFrom).toBeLessThanOrEqual(started);
@@ -257,8 +257,11 @@ describe("where the log has lost its beginning", () => {
 		await after.runtime.idle();
 		expect(await after.runtime.gc(all)).toMatchObject({ heldBy: { label: "gathered" } });
 		await after.runtime.checkout(second?.seq ?? 0, "me");
-		const [run = ""] = Object.keys(after.runtime.view().get(skillRuns));
-		expect(after.runtime.view().get(skillRuns)[run]).toMatchObject({ status: "paused", visits: { gather: 2 } });
+		const [run = ""] = skillRunsOf(after.runtime.view().get(skillRuns)).map(([id]) => id);
+		expect(skillRunIn(after.runtime.view().get(skillRuns), run)).toMatchObject({
+			status: "paused",
+			visits: { gather: 2 },
+		});
 		await after.runtime.resumeSkillRun(run);
 		await until(() => said(after).length > 0);
 		expect(seen.phases).toEqual([`send 1 "${GATHERED}"`]);

@@ -1,7 +1,6 @@
 /** Runs skills as children of calls: one child a call, wherever its process is killed, and none is left over. */
 import { laneClosed } from "@reyn/journal";
 import { isBeneath, reasonOf } from "@reyn/journal/internal";
-import { entryAt } from "@reyn/snapshot";
 import { type Appender, isReynError, type Scope, type Seq } from "@reyn/wal";
 import type { Skill } from "./define-skill.ts";
 import { SkillError } from "./errors.ts";
@@ -17,6 +16,7 @@ import {
 	runsAround,
 	type SkillRun,
 	type SkillRuns,
+	skillRunIn,
 } from "./skill-runs.ts";
 import { startRun } from "./start-run.ts";
 
@@ -83,7 +83,7 @@ export function skillChildren(ports: ChildPorts): SkillChildren {
 				const isLeft = signal.aborted || (isBeneath(error) && !isReynError(error, "STEP_DISCARDED"));
 				if (isLeft) throw error;
 				const { message } = reasonOf(error);
-				const run = entryAt(ports.runs(), id) as SkillRun;
+				const run = skillRunIn(ports.runs(), id) as SkillRun;
 				if (isLive(run)) await ports.keep(`skill run ${id}`, () => end(ports, id, run, message), signal);
 				return endOf(started) ?? { kind: "failed", reason: message };
 			}
@@ -98,7 +98,7 @@ export function endChildrenBelow(
 	reason: string,
 ): void {
 	for (const [id] of childrenBelow(ports.runs(), lane)) {
-		const run = entryAt(ports.runs(), id);
+		const run = skillRunIn(ports.runs(), id);
 		if (run && isLive(run)) void end(ports, id, run, reason, { by: "parent" });
 	}
 }
@@ -123,11 +123,11 @@ async function begin(ports: ChildPorts, skill: Skill, input: unknown, { lane, st
 }
 
 function nextId(runs: SkillRuns, started: Seq): string {
-	for (let times = 1; ; times++) if (!entryAt(runs, childId(started, times))) return childId(started, times);
+	for (let times = 1; ; times++) if (!skillRunIn(runs, childId(started, times))) return childId(started, times);
 }
 
 function assertDepth(runs: SkillRuns, { name }: Skill, lane: string): void {
-	const around = runsAround(runs, lane).map((id) => entryAt(runs, id)?.skill ?? id);
+	const around = runsAround(runs, lane).map((id) => skillRunIn(runs, id)?.skill ?? id);
 	if (around.length < MOST_AROUND) return;
 	throw new SkillError(
 		"SKILL_CALL",

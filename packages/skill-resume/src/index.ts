@@ -54,7 +54,9 @@ export {
 	isLive,
 	type SkillRun,
 	type SkillRuns,
+	skillRunIn,
 	skillRuns,
+	skillRunsOf,
 } from "./skill-runs.ts";
 export { runText, type SkillCalls, skillTool, skillToolName, skillTools } from "./skill-tool.ts";
 export { startRun } from "./start-run.ts";

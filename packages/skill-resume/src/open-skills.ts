@@ -1,7 +1,6 @@
 /** Skill runs over a directory, an engine or a log that is open: starts them, goes on with those in flight, and delivers each output. */
 import { laneClosed, type StepPorts } from "@reyn/journal";
 import { type OwnLogOptions, OwnWork, openOwnLog, type WorkingSession } from "@reyn/journal/internal";
-import { entryAt } from "@reyn/snapshot";
 import { type Appended, type BlobStore, type Draft, isReynError, type LogEngine, type Scope } from "@reyn/wal";
 import type { z } from "zod";
 import { endChildrenBelow } from "./children.ts";
@@ -13,7 +12,7 @@ import { skillRecords, skillRunDiscarded, skillRunResumed } from "./records.ts";
 import { runLane } from "./resume-point.ts";
 import { runSkill, type SkillPorts } from "./run-skill.ts";
 import { portsIn, type SkillInPorts, type SkillSession } from "./run-skill-in.ts";
-import { findRun, isLive, type SkillRun, type SkillRuns, skillRuns } from "./skill-runs.ts";
+import { findRun, isLive, type SkillRun, type SkillRuns, skillRunIn, skillRuns, skillRunsOf } from "./skill-runs.ts";
 import { startRun } from "./start-run.ts";
 
 /** A log, and the session in it whose runs these are. */
@@ -131,9 +130,7 @@ class OpenedSkills implements Skills {
 	}
 
 	list(): readonly (readonly [run: string, state: SkillRun])[] {
-		return Object.entries(this.#runs)
-			.filter(([, { parent }]) => parent === undefined)
-			.sort(([, a], [, b]) => a.started - b.started);
+		return skillRunsOf(this.#runs).filter(([, { parent }]) => parent === undefined);
 	}
 
 	async resume(run: string): Promise<void> {
@@ -178,7 +175,7 @@ class OpenedSkills implements Skills {
 			const why = `the id of a run has up to 64 letters, digits, ".", "_" and "-", and begins with a letter or a digit; found ${found}`;
 			throw new SkillError("SKILL_INVALID_RUN", why, { run });
 		}
-		const known = entryAt(this.#runs, run);
+		const known = skillRunIn(this.#runs, run);
 		if (known?.parent !== undefined)
 			throw new SkillError("SKILL_INVALID_RUN", `${run} is a run that another one has started; take another id`, {
 				run,
@@ -191,13 +188,13 @@ class OpenedSkills implements Skills {
 
 	/** Goes on with a run in the background, wherever it stands. */
 	#launch(run: string): void {
-		const state = entryAt(this.#runs, run);
+		const state = skillRunIn(this.#runs, run);
 		if (state) this.#untold.set(run, state);
 		this.#work.launch(run);
 	}
 
 	async #goOn(id: string, signal: AbortSignal): Promise<void> {
-		const state = entryAt(this.#runs, id);
+		const state = skillRunIn(this.#runs, id);
 		if (!state) {
 			const before = this.#untold.get(id);
 			const reason = "it is not there any more: the log was rewound to before its start";
@@ -206,7 +203,7 @@ class OpenedSkills implements Skills {
 		if (state.ended) return this.#tellEnd(id);
 		if (state.status !== "running") return;
 		const skill = this.#find(state.skill);
-		const current = (): SkillRun => entryAt(this.#runs, id) as SkillRun;
+		const current = (): SkillRun => skillRunIn(this.#runs, id) as SkillRun;
 		try {
 			await runSkill(id, skill, this.#scopeOf(id), {
 				...this.#portsOf(id, skill, signal),
@@ -227,7 +224,7 @@ class OpenedSkills implements Skills {
 	}
 
 	async #tellEnd(id: string): Promise<void> {
-		const run = entryAt(this.#runs, id);
+		const run = skillRunIn(this.#runs, id);
 		if (!run?.ended) return;
 		const { seq, reason } = run.ended;
 		await this.#tell(id, run, seq, { outcome: "discarded", reason });

@@ -1,6 +1,5 @@
 /** Runs a skill in a session: the same call starts the run, and goes on with it after a kill or a rewind. */
 import { laneClosed, type StepPorts, type Steppable, stepPorts, whenSpace } from "@reyn/journal";
-import { entryAt } from "@reyn/snapshot";
 import { type Scope, systemTimers } from "@reyn/wal";
 import { skillChildren } from "./children.ts";
 import type { Skill } from "./define-skill.ts";
@@ -10,7 +9,7 @@ import type { ChildPurity } from "./policy.ts";
 import { skillRunDiscarded } from "./records.ts";
 import { runLane } from "./resume-point.ts";
 import { runSkill, type SkillPorts } from "./run-skill.ts";
-import { findRun, type SkillRun, skillRuns } from "./skill-runs.ts";
+import { findRun, type SkillRun, skillRunIn, skillRuns } from "./skill-runs.ts";
 import { startRun } from "./start-run.ts";
 
 /** What `openSession` of @reyn/timetravel gives; `skillRuns` and `journal` are among its projections. */
@@ -56,7 +55,8 @@ export async function runSkillIn<Input>(
 	// Taken now: after a rewind during this call, work of the line that was left must not write to the new one.
 	const using = portsIn(session, id, ports);
 	const runs = () => session.view.get(skillRuns);
-	if (!entryAt(runs(), id) && input !== undefined) await startRun(id, skill, input, scope, using.log, ports.model.id);
+	if (!skillRunIn(runs(), id) && input !== undefined)
+		await startRun(id, skill, input, scope, using.log, ports.model.id);
 	findRun(runs(), id);
 	return runSkill(id, skill, scope, using).catch(async (error: unknown) => {
 		if (endsRun(error)) {
@@ -85,7 +85,7 @@ export function portsIn(session: SkillSession, id: string, ports: SkillInPorts):
 				until,
 			),
 		run: (child, _scope, until) => {
-			const { skill: name } = entryAt(runs(), child) as SkillRun;
+			const { skill: name } = skillRunIn(runs(), child) as SkillRun;
 			return runSkill(child, skillNamed(found, name), scope, {
 				...portsOf(child),
 				deliver: async () => {},
@@ -98,7 +98,7 @@ export function portsIn(session: SkillSession, id: string, ports: SkillInPorts):
 		...ports,
 		...using,
 		children,
-		run: () => entryAt(runs(), which) as SkillRun,
+		run: () => skillRunIn(runs(), which) as SkillRun,
 		onBoundary: async (kind, title, at) => void (await session.checkpoint(kind, title, at)),
 	});
 	return portsOf(id);

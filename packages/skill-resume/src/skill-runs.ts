@@ -1,6 +1,7 @@
 /** A projection of skill runs: which there are in a session, and which phase each is in. */
 import { laneClosed, stepCompleted, stepFailed, type Usage } from "@reyn/journal";
-import { defineProjection, entryAt } from "@reyn/snapshot";
+import { type Dict, dictOf, emptyDict, entriesIn, getIn, setIn } from "@reyn/journal/internal";
+import { defineProjection } from "@reyn/snapshot";
 import type { Seq } from "@reyn/wal";
 import { z } from "zod";
 import { SkillError } from "./errors.ts";
@@ -58,18 +59,23 @@ const skillRun = z.object({
 		.optional(),
 });
 
-const skillRunsState = z.record(z.string(), skillRun);
-
 export type SkillRun = z.infer<typeof skillRun>;
-/** By run id. */
-export type SkillRuns = z.infer<typeof skillRunsState>;
+/** The runs of a session. See {@link skillRunIn} and {@link skillRunsOf}. */
+export type SkillRuns = Dict<SkillRun>;
+
+/** A run by its id; undefined: there is none. */
+export const skillRunIn = (runs: SkillRuns, id: string): SkillRun | undefined => getIn(runs, id);
+
+/** All runs, children and those that are over too, oldest first. */
+export const skillRunsOf = (runs: SkillRuns): readonly (readonly [id: string, run: SkillRun])[] =>
+	[...entriesIn(runs)].sort(([, a], [, b]) => a.started - b.started);
 
 /** Every skill run of a session and the phase it is in. */
 export const skillRuns = defineProjection<SkillRuns>({
 	name: "skills",
-	version: 6,
-	schema: skillRunsState,
-	init: () => ({}),
+	version: 7,
+	schema: dictOf(skillRun),
+	init: () => emptyDict,
 	handle: (on) => [
 		on(skillRunStarted, (state, { run, skill, input, model, hash, parent }, { seq }) =>
 			placed(state, run, {
@@ -109,7 +115,7 @@ export const skillRuns = defineProjection<SkillRuns>({
 		on(stepCompleted, (state, { kind, lane, usage, adopts }) => {
 			if (kind !== "model" || !usage || adopts !== undefined) return state;
 			const id = runsAround(state, lane).at(-1) ?? "";
-			if (entryAt(state, id)?.parent === undefined) return state;
+			if (getIn(state, id)?.parent === undefined) return state;
 			return withRun(state, id, (before) => ({ ...before, cost: withUsage(before.cost, usage) }));
 		}),
 		on(stepFailed, (state, { started = 0 }) => {
@@ -118,7 +124,7 @@ export const skillRuns = defineProjection<SkillRuns>({
 		}),
 		on(laneClosed, (state, { lane }) => {
 			const run = lane.slice(runLane("").length);
-			if (lane === runLane(run) && entryAt(state, run)?.ended)
+			if (lane === runLane(run) && getIn(state, run)?.ended)
 				return withRun(state, run, ({ ended: _told, ...before }) => before);
 			return childrenBelow(state, lane)
 				.filter(([, child]) => !isLive(child))
@@ -138,24 +144,23 @@ export const skillRuns = defineProjection<SkillRuns>({
 			withRun(state, run, ({ why: _why, failures: _before, ...before }) => ({ ...before, status: "running" })),
 		),
 	],
-	// States of older versions are valid here: this version only added optional fields.
-	migrate: (state) => state,
-	floor: (state) => {
-		const live = Object.values(state).filter(isLive);
-		return live.length > 0 ? Math.min(...live.map(({ started }) => started)) : undefined;
-	},
+	// Until version 6 all runs lay in one object, as a small dictionary still does; what versions added is optional.
+	migrate: (state) =>
+		Object.entries(state as Readonly<Record<string, SkillRun>>).reduce<SkillRuns>(
+			(all, [id, run]) => setIn(all, id, run),
+			emptyDict,
+		),
+	floor: (state) => inFlightRuns(state)[0]?.[1].started,
 });
 
 /** The runs in flight, running or paused, oldest first. */
 export function inFlightRuns(runs: SkillRuns): readonly (readonly [id: string, run: SkillRun])[] {
-	return Object.entries(runs)
-		.filter(([, run]) => isLive(run))
-		.sort(([, a], [, b]) => a.started - b.started);
+	return skillRunsOf(runs).filter(([, run]) => isLive(run));
 }
 
 /** The run of an id that is in flight, and no child. @throws SkillError `SKILL_UNKNOWN_RUN`, naming such runs */
 export function findRun(runs: SkillRuns, id: string): SkillRun {
-	const run = entryAt(runs, id);
+	const run = getIn(runs, id);
 	if (run && isLive(run) && run.parent === undefined) return run;
 	const live = inFlightRuns(runs).flatMap(([name, { parent }]) => (parent === undefined ? [name] : []));
 	const [kind, work] = run?.parent?.split("/") ?? [];
@@ -172,14 +177,14 @@ export function findRun(runs: SkillRuns, id: string): SkillRun {
 
 /** The children whose calls are in a lane or below it, oldest first. */
 export const childrenBelow = (runs: SkillRuns, lane: string): readonly (readonly [id: string, run: SkillRun])[] =>
-	(childrenIn(runs).get(lane) ?? []).map((id) => [id, runs[id] as SkillRun] as const);
+	(childrenIn(runs).get(lane) ?? []).map((id) => [id, getIn(runs, id) as SkillRun] as const);
 
 /** The children of a call, oldest first. @param started the seq of its first start */
 export function childrenOfCall(runs: SkillRuns, started: Seq): readonly (readonly [id: string, run: SkillRun])[] {
 	const found: (readonly [string, SkillRun])[] = [];
 	for (let times = 1; ; times++) {
 		const id = childId(started, times);
-		const run = entryAt(runs, id);
+		const run = getIn(runs, id);
 		if (!run) return found;
 		// Whoever names runs may have given this name to one of their own.
 		if (run.parent !== undefined) found.push([id, run]);
@@ -195,7 +200,7 @@ export function runsAround(runs: SkillRuns, lane: string): readonly string[] {
 	const begin = runLane("");
 	for (let at = lane.indexOf(begin); at >= 0; at = lane.indexOf(begin, at + 1)) {
 		const [id = ""] = lane.slice(at + begin.length).split("/", 1);
-		const run = entryAt(runs, id);
+		const run = getIn(runs, id);
 		if (run && lane.startsWith(`${runLane(id, run.parent)}/`)) around.push(id);
 	}
 	return around;
@@ -218,7 +223,7 @@ function withoutBelow(
 	reason: string,
 	laneIn = (parent: string | undefined): string => runLane(id, parent),
 ): SkillRuns {
-	const lane = laneIn(entryAt(state, id)?.parent);
+	const lane = laneIn(getIn(state, id)?.parent);
 	return childrenBelow(state, lane)
 		.filter(([, child]) => isLive(child))
 		.reduce(
@@ -244,14 +249,14 @@ const withUsage = (cost: SkillRun["cost"], { inputTokens, outputTokens }: Usage)
 });
 
 function withRun(state: SkillRuns, id: string, change: (run: SkillRun) => SkillRun): SkillRuns {
-	const run = entryAt(state, id);
+	const run = getIn(state, id);
 	return run ? placed(state, id, change(run)) : state;
 }
 
 /** With a run as it is now. What is known of children goes on to the new state, unless one has come in the place of another run. */
 function placed(state: SkillRuns, id: string, run: SkillRun): SkillRuns {
-	const before = entryAt(state, id);
-	const next = { ...state, [id]: run };
+	const before = getIn(state, id);
+	const next = setIn(state, id, run);
 	const known = children.get(state);
 	if (!known || (before && before.parent !== run.parent)) return next;
 	children.delete(state);
@@ -270,7 +275,7 @@ function childrenIn(runs: SkillRuns): Children {
 	const known = children.get(runs);
 	if (known) return known;
 	const all: Children = new Map();
-	for (const [id, run] of Object.entries(runs).sort(([, a], [, b]) => a.started - b.started)) addChild(all, id, run);
+	for (const [id, run] of skillRunsOf(runs)) addChild(all, id, run);
 	children.set(runs, all);
 	return all;
 }

@@ -13,6 +13,7 @@ import {
 	type Skill,
 	SkillError,
 	skillRuns,
+	skillRunsOf,
 } from "../src/index.ts";
 import { type Echo, echo, outbox, Process, question } from "./skill-process.ts";
 
@@ -90,7 +91,7 @@ test("children give their output, ask and pay for themselves, and lie below the 
 	expect(all).toEqual(["all", "may all be paid? yes", "paid"]);
 	expect(put.sort()).toHaveLength(5);
 	expect([...ledger.values()]).toEqual([1, 1, 1, 1]);
-	const runs = Object.entries(process.view.get(skillRuns)).filter(([id]) => id !== "r1");
+	const runs = skillRunsOf(process.view.get(skillRuns)).filter(([id]) => id !== "r1");
 	expect(runs.map(([, { skill, status }]) => `${skill} ${status}`).sort()).toEqual([
 		...["leaf completed", "leaf completed", "leaf completed", "leaf completed"],
 		...["middle completed", "middle completed"],
@@ -118,7 +119,7 @@ describe("killed", () => {
 		const begun = records.filter(({ kind }) => kind === "skill_run_started");
 		const told = process.view.get(outbox);
 		const open = lanesOf(process.view.get(journal));
-		const live = Object.entries(process.view.get(skillRuns)).filter(([, run]) => isLive(run));
+		const live = skillRunsOf(process.view.get(skillRuns)).filter(([, run]) => isLive(run));
 		await process[Symbol.asyncDispose]();
 		return { output, ledger, asked, begun, told, open, live, model, records: records.length };
 	}
@@ -161,7 +162,7 @@ describe("a child that fails", () => {
 		expect(process.run()).toMatchObject({ status: "running" });
 		isDown = false;
 		expect(await process.work(through)).toBe("up");
-		const runs = Object.entries(process.view.get(skillRuns)).map(
+		const runs = skillRunsOf(process.view.get(skillRuns)).map(
 			([id, { status }]) => `${id.replace(/\d+/, "")} ${status}`,
 		);
 		expect(runs.sort()).toEqual(
@@ -225,7 +226,7 @@ describe("a child that fails", () => {
 		const working = process.work(root);
 		setTimeout(resolve, 20, "me");
 		expect(await working).toBe("ends has failed: enough");
-		expect(Object.values(process.view.get(skillRuns)).filter(isLive)).toEqual([]);
+		expect(skillRunsOf(process.view.get(skillRuns)).filter(([, run]) => isLive(run))).toEqual([]);
 	});
 });
 
@@ -251,7 +252,7 @@ test("what a phase has left, that nobody awaits, ends with it: a child is over, 
 	});
 	expect(await process.work(root)).toBe("over");
 	expect(asked.map(({ aborted }) => aborted)).toEqual([true, true]);
-	expect(Object.values(process.view.get(skillRuns)).map(({ skill, status }) => `${skill} ${status}`)).toEqual([
+	expect(skillRunsOf(process.view.get(skillRuns)).map(([, { skill, status }]) => `${skill} ${status}`)).toEqual([
 		"root completed",
 		"child discarded",
 	]);

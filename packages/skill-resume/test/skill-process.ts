@@ -16,6 +16,7 @@ import {
 	skillRecords,
 	skillResumeSchema,
 	skillRunDiscarded,
+	skillRunIn,
 	skillRuns,
 	startRun,
 } from "../src/index.ts";
@@ -73,7 +74,7 @@ export class Process extends MortalProcess {
 	}
 
 	run(): SkillRun {
-		return this.view.get(skillRuns).r1 as SkillRun;
+		return skillRunIn(this.view.get(skillRuns), "r1") as SkillRun;
 	}
 
 	start<Input>(skill: Skill<Input>, input?: unknown): Promise<void> {
@@ -112,7 +113,7 @@ export class Process extends MortalProcess {
 			},
 			keep: async (_name, write) => write(),
 			run: (id, at, signal) => {
-				const run = (): SkillRun => runs()[id] as SkillRun;
+				const run = (): SkillRun => skillRunIn(runs(), id) as SkillRun;
 				const skill = skills.find(({ name }) => name === run().skill) as Skill;
 				return runSkill(id, skill, at, { ...this.#ports(whenInDoubt), deliver: async () => {}, run, signal });
 			},

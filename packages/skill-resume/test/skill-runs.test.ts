@@ -13,10 +13,12 @@ import {
 	type SkillRuns,
 	skillRunCompleted,
 	skillRunDiscarded,
+	skillRunIn,
 	skillRunPaused,
 	skillRunResumed,
 	skillRunStarted,
 	skillRuns,
+	skillRunsOf,
 } from "../src/index.ts";
 import { session } from "./skill-process.ts";
 
@@ -29,14 +31,12 @@ const resumed = skillRunResumed({ run: "r1" });
 const completed = skillRunCompleted({ run: "r1" });
 const discarded = skillRunDiscarded({ run: "r1", reason: "discarded by the user" });
 
-function fold(...drafts: readonly Draft[]): SkillRuns {
-	return drafts
-		.reduce(
-			(before, draft) => before.apply({ seq: before.seq + 1, ts: 0, crc: "", scope: session, ...draft }),
-			View.empty(session, [skillRuns]),
-		)
-		.get(skillRuns);
-}
+const fold = (...drafts: readonly Draft[]): SkillRuns => viewOf(drafts).get(skillRuns);
+
+const viewOf = (drafts: readonly Draft[]): View => drafts.reduce(applied, View.empty(session, [skillRuns]));
+
+const applied = (view: View, draft: Draft): View =>
+	view.apply({ seq: view.seq + 1, ts: 0, crc: "", scope: session, ...draft });
 
 describe("a child", () => {
 	const parent = "plan/p1/a/0/abc:0";
@@ -84,8 +84,8 @@ describe("a child", () => {
 		expect(times).toBe(1);
 		for (const [n, runs] of [...states.entries(), ...states.toReversed().entries()])
 			for (const lane of ["plan", "plan/p1", "plan/p2/s0", at(n), "plan/p"]) {
-				const naive = Object.entries(runs).filter(([, { parent }]) => parent && `${parent}/`.startsWith(`${lane}/`));
-				expect(childrenBelow(runs, lane)).toEqual(naive.sort(([, a], [, b]) => a.started - b.started));
+				const naive = skillRunsOf(runs).filter(([, { parent }]) => parent && `${parent}/`.startsWith(`${lane}/`));
+				expect(childrenBelow(runs, lane)).toEqual(naive);
 			}
 	});
 
@@ -98,19 +98,26 @@ describe("a child", () => {
 			asked(`${lane}/write/1`),
 			asked("skill/c9/write/1"),
 		);
-		expect(runs.c9?.cost).toEqual({ calls: 2, inputTokens: 10, outputTokens: 4 });
+		expect(skillRunIn(runs, "c9")?.cost).toEqual({ calls: 2, inputTokens: 10, outputTokens: 4 });
 	});
 
 	test("that is over keeps what its call may ask for until the lane around that is closed, and then that it was", () => {
 		const kept = fold(begun, ...over, laneClosed({ lane: runLane("c9", parent) }), laneClosed({ lane: "plan/p1/b/0" }));
-		expect(kept.c9).toMatchObject({ status: "completed", last: { output: "written" } });
+		expect(skillRunIn(kept, "c9")).toMatchObject({ status: "completed", last: { output: "written" } });
 		const gone = fold(begun, ...over, laneClosed({ lane: "plan/p1/a/0" }));
-		expect(gone.c9).toEqual({ skill: "report", started: 1, since: 3, parent, status: "completed", visits: {} });
+		expect(skillRunIn(gone, "c9")).toEqual({
+			skill: "report",
+			started: 1,
+			since: 3,
+			parent,
+			status: "completed",
+			visits: {},
+		});
 	});
 
 	test("says who has ended it, and why", () => {
 		const runs = fold(begun, skillRunDiscarded({ run: "c9", reason: "no ink", by: "parent" }));
-		expect(runs.c9?.ended).toEqual({ seq: 2, reason: "no ink", by: "parent" });
+		expect(skillRunIn(runs, "c9")?.ended).toEqual({ seq: 2, reason: "no ink", by: "parent" });
 		expect(() => findRun(fold(begun), "c9")).toThrow(/^skill run "c9" goes on and ends with plan p1/);
 	});
 });
@@ -123,16 +130,16 @@ describe("a run", () => {
 	});
 
 	test("is in the phase that it entered, and counts its visits", () => {
-		const { r1 } = fold(started(), entered("gather"), left("gather", "gather"), entered("gather", 2));
+		const r1 = skillRunIn(fold(started(), entered("gather"), left("gather", "gather"), entered("gather", 2)), "r1");
 		expect(r1).toMatchObject({ phase: "gather", visits: { gather: 2 }, last: { next: "gather" } });
 	});
 
 	test("is in no phase once one is left, and knows what that gave and where it leads", () => {
-		const { r1 } = fold(started(), entered("gather"), left("gather", "write"));
+		const r1 = skillRunIn(fold(started(), entered("gather"), left("gather", "write")), "r1");
 		expect(r1).not.toHaveProperty("phase");
 		expect(r1).toMatchObject({ visits: { gather: 1 }, last: { output: "gather done", next: "write" } });
 		const end = fold(started(), entered("gather"), left("gather", "write"), entered("write"), left("write"));
-		expect(end.r1?.last).toEqual({ output: "write done" });
+		expect(skillRunIn(end, "r1")?.last).toEqual({ output: "write done" });
 	});
 
 	test.each([
@@ -141,12 +148,17 @@ describe("a run", () => {
 		["completed", [completed]],
 		["discarded", [discarded]],
 	])("is %s by its last record, and keeps what it had", (status, drafts) => {
-		expect(fold(started(), entered("gather"), ...drafts).r1).toMatchObject({ status, visits: { gather: 1 } });
+		expect(skillRunIn(fold(started(), entered("gather"), ...drafts), "r1")).toMatchObject({
+			status,
+			visits: { gather: 1 },
+		});
 	});
 
 	test("counts what it delivers from what its phases came to last, and not from where it was resumed", () => {
-		expect(fold(started(), paused, resumed).r1).toMatchObject({ started: 1, since: 1 });
-		expect(fold(started(), entered("gather"), left("gather"), paused, resumed).r1).toMatchObject({ since: 3 });
+		expect(skillRunIn(fold(started(), paused, resumed), "r1")).toMatchObject({ started: 1, since: 1 });
+		expect(skillRunIn(fold(started(), entered("gather"), left("gather"), paused, resumed), "r1")).toMatchObject({
+			since: 3,
+		});
 	});
 
 	test("whose start is not on the path does not come to life by its later records", () => {
@@ -154,12 +166,40 @@ describe("a run", () => {
 	});
 
 	test("does not touch another one", () => {
-		expect(fold(started("r1"), started("r2"), entered("gather"), completed).r2).toMatchObject({
+		expect(skillRunIn(fold(started("r1"), started("r2"), entered("gather"), completed), "r2")).toMatchObject({
 			visits: {},
 			status: "running",
 		});
 	});
 });
+
+describe("many runs", () => {
+	const starts = Array.from({ length: 300 }, (_, n) => started(`r${n}`));
+	const ids = starts.map((_, n) => `r${n}`);
+
+	test("are found by their ids and listed oldest first, and a change of one copies few of the others", () => {
+		const before = viewOf(starts);
+		const runs = before.get(skillRuns);
+		expect(skillRunsOf(runs).map(([id]) => id)).toEqual(ids);
+		const next = applied(before, entered("gather")).get(skillRuns);
+		expect(copied(next, runs)).toBeLessThan(30);
+		expect(skillRunIn(next, "r1")).toMatchObject({ phase: "gather" });
+		expect(skillRunIn(next, "r2")).toBe(skillRunIn(runs, "r2"));
+	});
+
+	test("of a state in which all lay in one object are found, and the state is that of a fold", () => {
+		const folded = fold(...starts);
+		const stored = JSON.parse(JSON.stringify(Object.fromEntries(skillRunsOf(folded))));
+		expect(skillRuns.migrate?.(stored, 6)).toEqual(folded);
+	});
+});
+
+/** How many entries stand in parts of a state that are no parts of the one before. */
+function copied(now: SkillRuns | null, before: SkillRuns | null | undefined): number {
+	if (now === before || now === null) return 0;
+	if (!Array.isArray(now)) return Object.keys(now).length;
+	return now.reduce((sum: number, part, n) => sum + copied(part, Array.isArray(before) ? before[n] : undefined), 0);
+}
 
 describe("the runs in flight", () => {
 	const runs = fold(started("r9"), started("r1"), started("r5"), completed, skillRunPaused({ run: "r5" }));
@@ -170,7 +210,7 @@ describe("the runs in flight", () => {
 	});
 
 	test("are found by their id", () => {
-		expect(findRun(runs, "r5")).toBe(runs.r5);
+		expect(findRun(runs, "r5")).toBe(skillRunIn(runs, "r5"));
 	});
 
 	test.each(["r1", "r99", "constructor"])("are named when %s is asked for", (id) => {

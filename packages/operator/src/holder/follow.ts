@@ -11,7 +11,7 @@ import {
 	type SessionScope,
 	sessionOf,
 } from "@reyn/runtime";
-import { skillRuns } from "@reyn/skill-resume";
+import { skillRuns, skillRunsOf } from "@reyn/skill-resume";
 import { type Seq, scopeKey } from "@reyn/wal";
 
 /** An event of the work, the answer of a turn, or a text from the background. */
@@ -133,7 +133,7 @@ class OpenWork {
 		const there = new Set([
 			...views.flatMap((view) => [
 				...plansOf(view.get(planRuns)).map(([id]) => id),
-				...Object.keys(view.get(skillRuns)),
+				...skillRunsOf(view.get(skillRuns)).map(([id]) => id),
 			]),
 			...runtime.scripts.list().map(({ run }) => run),
 		]);

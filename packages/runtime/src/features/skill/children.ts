@@ -8,12 +8,12 @@ import {
 	type SkillCalls,
 	type SkillChildren,
 	skillChildren,
+	skillRunIn,
 	skillRuns,
 	skillTool,
 	skillTools,
 	startRun,
 } from "@reyn/skill-resume";
-import { entryAt } from "@reyn/snapshot";
 import type { Scope, Seq } from "@reyn/wal";
 import type { Frame, Kernel } from "../../kernel/feature.ts";
 import { type ModelCost, sumOf } from "../../kernel/meter.ts";
@@ -105,7 +105,7 @@ const begunId = (started: Seq): string => `t${started}`;
 
 const begunRun = (session: Session, started: Seq): string | undefined => {
 	const id = begunId(started);
-	return entryAt(session.view.get(skillRuns), id) && id;
+	return skillRunIn(session.view.get(skillRuns), id) && id;
 };
 
 /** What a call in a turn is told of its run; undefined: there is none yet. */

@@ -1,6 +1,6 @@
 /** The skill runs of a session as pieces of work, for the kernel. A child is none: it goes on, and ends, with the call that it runs in. */
 import { journalRecords } from "@reyn/journal";
-import { childrenBelow, type SkillRun, skillRecords, skillRuns } from "@reyn/skill-resume";
+import { childrenBelow, type SkillRun, skillRecords, skillRuns, skillRunsOf } from "@reyn/skill-resume";
 import type { View } from "@reyn/snapshot";
 import type { Scope } from "@reyn/wal";
 import type { Piece } from "../../kernel/feature.ts";
@@ -17,9 +17,8 @@ export const skillWork = (session: Scope, run: string): Work => ({
 });
 
 export const skillRunsIn = (view: View): readonly Piece[] =>
-	Object.entries(view.get(skillRuns))
+	skillRunsOf(view.get(skillRuns))
 		.filter(([, { parent }]) => parent === undefined)
-		.sort(([, a], [, b]) => a.started - b.started)
 		.map(([id, run]) => ({
 			kind: SKILL,
 			id,

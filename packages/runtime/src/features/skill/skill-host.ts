@@ -12,11 +12,11 @@ import {
 	type SkillResume,
 	type SkillRun,
 	skillRunDiscarded,
+	skillRunIn,
 	skillRunResumed,
 	skillRuns,
 	startRun,
 } from "@reyn/skill-resume";
-import { entryAt } from "@reyn/snapshot";
 import type { Scope } from "@reyn/wal";
 import { atOnce, type End, type Keep, sayEnd, shownWhenOver, stopReason, type Went } from "../../kernel/background.ts";
 import type { FeatureHost, Frame, Kernel, Piece } from "../../kernel/feature.ts";
@@ -241,7 +241,7 @@ export class SkillHost implements FeatureHost {
 	}
 }
 
-const runOf = ({ view }: Session, run: string): SkillRun | undefined => entryAt(view.get(skillRuns), run);
+const runOf = ({ view }: Session, run: string): SkillRun | undefined => skillRunIn(view.get(skillRuns), run);
 
 const endOf = (session: Session, run: string): End => ({
 	from: fromOf(run),

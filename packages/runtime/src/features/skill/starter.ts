@@ -1,6 +1,5 @@
 /** Starts skill runs for others, by an id of theirs. */
-import { runText, type SkillRun, skillRuns } from "@reyn/skill-resume";
-import { entryAt } from "@reyn/snapshot";
+import { runText, type SkillRun, skillRunIn, skillRuns } from "@reyn/skill-resume";
 import type { Starter } from "../../kernel/services.ts";
 import type { Session } from "../../kernel/session.ts";
 import { skillWork } from "./pieces.ts";
@@ -23,4 +22,4 @@ export const starterOf = (
 	},
 });
 
-const runOf = ({ view }: Session, id: string): SkillRun | undefined => entryAt(view.get(skillRuns), id);
+const runOf = ({ view }: Session, id: string): SkillRun | undefined => skillRunIn(view.get(skillRuns), id);

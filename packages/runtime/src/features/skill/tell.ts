@@ -6,9 +6,9 @@ import {
 	type SkillRun,
 	skillRunCompleted,
 	skillRunDiscarded,
+	skillRunIn,
 	skillRuns,
 } from "@reyn/skill-resume";
-import { entryAt } from "@reyn/snapshot";
 import type { WalRecord } from "@reyn/wal";
 import type { TellContext } from "../../kernel/pump.ts";
 import { sessionOf } from "../../kernel/sessions.ts";
@@ -20,7 +20,7 @@ export async function tellSkill(record: WalRecord, context: TellContext): Promis
 	if (!isDiscarded && !skillRunCompleted.is(record)) return [];
 	const { run } = record.data;
 	const runs = (await context.before()).get(skillRuns);
-	const known = entryAt(runs, run);
+	const known = skillRunIn(runs, run);
 	const endOf = (id: string, { parent }: Partial<SkillRun> = {}) =>
 		({
 			type: "skill_end",
