@@ -248,7 +248,7 @@ async function told(place: Place, whole: Outcome, most: number, random: Random):
 	return kills;
 }
 
-const KILLS = Number(process.env.REYN_RUNS ?? sample(4, 9));
+const KILLS = Number(process.env.REYN_RUNS ?? sample(2, 5));
 
 test(`killed ${KILLS} times, the example skills come to what they come to when nobody kills them`, async () => {
 	const random = seeded(SEED);
@@ -258,14 +258,13 @@ test(`killed ${KILLS} times, the example skills come to what they come to when n
 	});
 	const kills: Record<Story, number> = { report: 0, review: 0, release: 0 };
 	const names = Object.keys(stories) as Story[];
-	const wholes = Object.fromEntries(
-		await Promise.all(names.map(async (story) => [story, await uninterrupted(story, wire)] as const)),
-	) as Record<Story, Outcome>;
+	const wholes: Partial<Record<Story, Outcome>> = {};
 	const sum = (): number => Object.values(kills).reduce((all, each) => all + each, 0);
 	let runs = 0;
 	while (sum() < KILLS) {
 		// The last one first: it has the most to lose.
 		const story = names.toReversed()[runs % names.length] as Story;
+		wholes[story] ??= await uninterrupted(story, wire);
 		const place = await newPlace(`${story}-${runs++}`, story, wire);
 		kills[story] += await told(place, wholes[story], Math.min(3, KILLS - sum()), random);
 	}
