@@ -93,8 +93,8 @@ test("only a generation on the path counts, and those that are not kept go", asy
 	expect((await tasks.list()).length).toBe(3);
 	expect(await tasks.restoreToSeq(9, (seq) => seq < 8)).toBe(5);
 	expect(await titles(tasks)).toBe("at 2 unassigned, at 5 unassigned");
-	expect(tasks.prune((seq) => seq === 8, { dryRun: true })).toEqual([5, 2]);
-	expect(tasks.prune((seq) => seq === 8)).toEqual([5, 2]);
+	expect(await tasks.prune((seq) => seq === 8, { dryRun: true })).toEqual([5, 2]);
+	expect(await tasks.prune((seq) => seq === 8)).toEqual([5, 2]);
 	expect(await tasks.restoreToSeq(9, anywhere)).toBe(8);
 	expect((await tasks.list()).length).toBe(3);
 });

@@ -64,6 +64,6 @@ export async function rewindableSqliteTasks({
 				if (generations.database !== database) mark = freshMark();
 			}
 		},
-		prune: (keep, options) => generations.prune(keep, options),
+		prune: async (keep, options) => generations.prune(keep, options),
 	};
 }
