@@ -1,5 +1,6 @@
 /** Tasks that are the agent's own, and go back with a move where that was asked for. */
 import { cpSync } from "node:fs";
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { rewindableSqliteTasks, sqliteTasks } from "@reyn/tasks/sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -26,8 +27,8 @@ type Steps = Pick<Parameters<typeof rewindableSqliteTasks>[0], "onStep">;
 
 const ownTasks =
 	(at: string, steps: Steps = {}): OpenTasks =>
-	(log) =>
-		rewindableSqliteTasks({ path: join(at, "tasks.db"), directory: join(at, "generations"), log, ...steps });
+	(over) =>
+		rewindableSqliteTasks({ path: join(at, "tasks.db"), directory: join(at, "generations"), ...over, ...steps });
 
 const own = (steps: Steps = {}, at = join(project.root, "own")): Partial<RuntimeOptions> => ({
 	tasks: { backend: ownTasks(at, steps), rewind: true },
@@ -210,6 +211,40 @@ describe("a process that dies in a move", () => {
 		expect(await all(runtime)).toBe(then);
 		await runtime.close();
 	});
+});
+
+test("who only reads sees where they would go back to, beside the process that takes them there", async () => {
+	const runtime = await opened();
+	const none = await turn(runtime, "hello");
+	const made = await turn(runtime, 'task_create {"title":"a"}');
+	await turn(runtime, 'task_create {"title":"b"}');
+	const reader = await opened({ ...own(), readOnly: true });
+	for (const seq of [none, made, runtime.wal.tip])
+		expect(await reader.previewTasks(seq)).toEqual(await runtime.previewTasks(seq));
+	expect((await reader.previewTasks(made))?.to).toBeLessThanOrEqual(made);
+	expect((await reader.tasks.list()).length).toBe(2);
+	const { seq } = await runtime.checkout(made, "user");
+	await reader.refresh();
+	expect((await reader.previewTasksOf(seq))?.to).toBeLessThan(seq);
+	expect(await all(reader)).toBe("a unassigned");
+	await reader.close();
+	await runtime.close();
+});
+
+test("gc removes what is kept of records that are gone, and a move goes to what is left", async () => {
+	const runtime = await opened();
+	for (const title of ["a", "b", "c", "d"]) await turn(runtime, `task_create {"title":"${title}"}`);
+	const kept = async () =>
+		(await readdir(join(project.root, "own/generations"))).filter((name) => name.endsWith(".db"));
+	const before = await kept();
+	await runtime.gc({ keepCheckpoints: 1 });
+	const after = await kept();
+	const { first } = runtime.wal;
+	expect(after).toEqual(before.filter((name) => Number(name.slice(0, 20)) >= first));
+	await runtime.checkout(runtime.timeline.retainedFrom, "user");
+	await runtime.undo("user");
+	expect(await all(runtime)).toBe("a unassigned, b unassigned, c unassigned, d unassigned");
+	await runtime.close();
 });
 
 test("a restore that is held up goes on before anything is written, and once", async () => {

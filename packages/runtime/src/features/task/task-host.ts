@@ -45,8 +45,15 @@ export interface TaskOptions {
 	readonly lookMs?: number;
 }
 
-/** @param log of the runtime: what is kept of tasks is of its records */
-export type OpenTasks = (log: Pick<Wal, "id" | "first" | "durableTip" | "read">) => TaskBackend | Promise<TaskBackend>;
+/** Opens tasks over a runtime. */
+export type OpenTasks = (over: OverRuntime) => TaskBackend | Promise<TaskBackend>;
+
+export interface OverRuntime {
+	/** What is kept of tasks is of its records. */
+	readonly log: Pick<Wal, "id" | "first" | "durableTip" | "read">;
+	/** It only reads, perhaps beside a process that has the same tasks. */
+	readonly readOnly: boolean;
+}
 
 /** A task as it is now, and who has it. */
 export interface TaskEntry {
@@ -114,12 +121,14 @@ export class Tasks implements FeatureHost {
 
 	#open(): Promise<TaskBackend> {
 		const { backend } = this.#options ?? {};
-		const { wal } = this.#kernel;
-		this.#opened ??= Promise.resolve(typeof backend === "function" ? backend(wal) : backend).catch((error: unknown) => {
-			// It may be there, or be sound, the next time.
-			this.#opened = undefined;
-			throw error;
-		}) as Promise<TaskBackend>;
+		const { wal: log, isReadOnly: readOnly } = this.#kernel;
+		this.#opened ??= Promise.resolve(typeof backend === "function" ? backend({ log, readOnly }) : backend).catch(
+			(error: unknown) => {
+				// It may be there, or be sound, the next time.
+				this.#opened = undefined;
+				throw error;
+			},
+		) as Promise<TaskBackend>;
 		return this.#opened;
 	}
 

@@ -28,7 +28,8 @@ export class TaskRestore {
 	#isKept = false;
 	/** Has the act under way written? */
 	#hasWritten = false;
-	#isOfThisLog = false;
+	/** The seqs as of which tasks are kept; undefined: nobody has looked yet, who writes. */
+	#kept: Set<Seq> | undefined;
 	/** Resolves when the move is over that has been told where tasks go back to: until then nobody writes. */
 	#moving: Promise<void> | undefined;
 	#last: Promise<unknown> = Promise.resolve();
@@ -72,7 +73,8 @@ export class TaskRestore {
 	async preview(target: Seq): Promise<TasksAlong> {
 		// What is kept of a record that is gone is nothing: nobody can tell whether it was one of this log.
 		const { first, tip } = this.#kernel.wal;
-		const seqs = (await keptIn(await this.#open())).filter((seq) => seq >= first && seq <= tip);
+		const all = [...(this.#kept ?? (await keptIn(await this.#open())))];
+		const seqs = all.filter((seq) => seq >= first && seq <= tip).sort((a, b) => b - a);
 		const to = seqs.find((seq) => seq <= target) ?? seqs.at(-1);
 		return to === undefined ? {} : { to };
 	}
@@ -117,7 +119,8 @@ export class TaskRestore {
 	/** Removes what is kept as of records that are gone. */
 	async collect(): Promise<void> {
 		const { first } = this.#kernel.wal;
-		await (await this.#own()).prune((seq) => seq >= first);
+		const { backend, kept } = await this.#own();
+		for (const seq of await backend.prune((seq) => seq >= first)) kept.delete(seq);
 	}
 
 	/** Goes on with a move that could not be finished, before anything else is written. */
@@ -125,9 +128,9 @@ export class TaskRestore {
 		const move = this.#due;
 		if (!move) return;
 		const { to } = takenBy(move) ?? {};
-		const backend = await this.#own();
+		const { backend, kept } = await this.#own();
 		let done: TasksAlong = {};
-		if (to !== undefined && !(await keptIn(backend)).includes(move.seq)) {
+		if (to !== undefined && !kept.has(move.seq)) {
 			this.#isKept = false;
 			const restored = await backend
 				.restoreToSeq(to, (seq) => seq <= to)
@@ -136,8 +139,7 @@ export class TaskRestore {
 					if (isReynError(error, "SNAPSHOT_NO_GENERATION")) return undefined;
 					throw error;
 				});
-			await backend.capture(move.seq);
-			this.#isKept = true;
+			await this.#capture(move.seq);
 			if (restored !== undefined) done = { to: restored };
 		}
 		this.#done.push({ seq: move.seq, along: done });
@@ -153,29 +155,38 @@ export class TaskRestore {
 
 	async #keep(): Promise<void> {
 		const { wal, sessions } = this.#kernel;
-		const backend = await this.#own();
+		const { kept } = await this.#own();
 		let seq = wal.durableTip;
-		if ((await keptIn(backend)).includes(seq)) {
+		if (kept.has(seq)) {
 			const appended = sessions.at(mainSession).log.append(taskKept({}), mainSession);
 			await appended.durable;
 			({ seq } = appended);
 		}
+		await this.#capture(seq);
+	}
+
+	async #capture(seq: Seq): Promise<void> {
+		const { backend, kept } = await this.#own();
 		await backend.capture(seq);
+		kept.add(seq);
 		this.#isKept = true;
 	}
 
-	/** The backend, without what is kept as of records that this log has not written yet: of another life of it, before it was brought back from a copy. */
-	async #own(): Promise<RewindableTasks> {
+	/**
+	 * The backend, and as of which seqs tasks are kept: none of a record that this log has not written yet, but in another life of it, before
+	 * it was brought back from a copy.
+	 */
+	async #own(): Promise<{ readonly backend: RewindableTasks; readonly kept: Set<Seq> }> {
 		const backend = await this.#open();
-		if (this.#isOfThisLog) return backend;
-		const { tip } = this.#kernel.wal;
-		await backend.prune((seq) => seq <= tip);
-		this.#isOfThisLog = true;
-		return backend;
+		if (!this.#kept) {
+			const { tip } = this.#kernel.wal;
+			await backend.prune((seq) => seq <= tip);
+			this.#kept = new Set(await keptIn(backend));
+		}
+		return { backend, kept: this.#kept };
 	}
 }
 
-/** The seqs as of which tasks are kept, newest first. */
 const keptIn = (backend: RewindableTasks): Promise<readonly Seq[]> => backend.prune(() => false, { dryRun: true });
 
 /** What a move has said of tasks; undefined: they stay. */
