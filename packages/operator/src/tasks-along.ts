@@ -27,6 +27,8 @@ export function tasksDoneLines(
 	target: number,
 	back: "undo" | "redo" = "undo",
 ): readonly string[] {
+	if (!tasks) return [];
 	const at = tasksAsOf(tasks, target);
-	return at === undefined ? [] : [`tasks are what they were at #${at}; ${back} brings them forward`];
+	if (at === undefined) return ["tasks stay as they are: nothing is kept of them"];
+	return [`tasks are what they were at #${at}; ${back} brings them forward`];
 }

@@ -32,5 +32,6 @@ test("each preview says that they go back, to when, and what that takes with it;
 
 test("what is done says where they are, and how to have them forward again", () => {
 	expect(tasksDoneLines({ to: 9 }, 12, "redo")).toEqual(["tasks are what they were at #12; redo brings them forward"]);
-	expect([tasksDoneLines({}, 12), tasksDoneLines(undefined, 12)]).toEqual([[], []]);
+	expect(tasksDoneLines({}, 12)).toEqual(["tasks stay as they are: nothing is kept of them"]);
+	expect(tasksDoneLines(undefined, 12)).toEqual([]);
 });

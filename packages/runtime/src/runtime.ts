@@ -931,7 +931,7 @@ export class Runtime implements AsyncDisposable {
 		const takesTasks = preview !== undefined && this.#takesTasks(preview.scope, preview.mode);
 		const along = async () => ({
 			...(preview.files && (await this.#along(async () => preview.target, { theirs, allOrNothing }))),
-			...(takesTasks && (await this.tasks.along(preview.target))),
+			...(takesTasks && (await this.tasks.restore?.along(preview.target))),
 			...(turn !== undefined && { [TURN]: turn }),
 		});
 		const how = {
@@ -958,7 +958,7 @@ export class Runtime implements AsyncDisposable {
 		const takesTasks = this.#takesTasks(scope);
 		const along = async () => ({
 			...(files && (await this.#along(to, taken))),
-			...(takesTasks && (await this.tasks.along(await to()))),
+			...(takesTasks && (await this.tasks.restore?.along(await to()))),
 		});
 		const how = {
 			...{ actor, scope },
@@ -1022,7 +1022,7 @@ export class Runtime implements AsyncDisposable {
 			const files = await this.#restore.alongWith(of);
 			const taken = {
 				...(files && (await this.#along(async () => of - 1, { theirs, allOrNothing }, files.only))),
-				...((await this.#tookTasks(of)) && (await this.tasks.along(of - 1))),
+				...((await this.#tookTasks(of)) && (await this.tasks.restore?.along(of - 1))),
 			};
 			return Object.keys(taken).length > 0 ? taken : undefined;
 		};

@@ -1,6 +1,6 @@
 /** Tasks that are the agent's own, and go back with a move where that was asked for. */
 import { cpSync } from "node:fs";
-import { readdir } from "node:fs/promises";
+import { mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { rewindableSqliteTasks, sqliteTasks } from "@reyn/tasks/sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -253,8 +253,9 @@ test("a restore that is held up goes on before anything is written, and once", a
 	await turn(runtime, 'task_create {"title":"a"}');
 	const other = sqliteTasks({ path: join(project.root, "own/tasks.db") });
 	await other.list();
-	await expect(runtime.checkout(target, "user")).rejects.toMatchObject({ code: "SNAPSHOT_DATABASE_BUSY" });
-	await expect(runtime.tasks.add({ title: "b", key: "b" })).rejects.toMatchObject({ code: "SNAPSHOT_DATABASE_BUSY" });
+	const heldUp = { code: "RUNTIME_TASKS", cause: { code: "SNAPSHOT_DATABASE_BUSY" } };
+	await expect(runtime.checkout(target, "user")).rejects.toMatchObject(heldUp);
+	await expect(runtime.tasks.add({ title: "b", key: "b" })).rejects.toMatchObject(heldUp);
 	await other.close();
 	await runtime.tasks.add({ title: "b", key: "b" });
 	expect(await all(runtime)).toBe("b unassigned");
@@ -266,3 +267,18 @@ test("a restore that is held up goes on before anything is written, and once", a
 
 const records = (from: number, to: number): readonly number[] =>
 	Array.from({ length: to - from + 1 }, (_, at) => from + at);
+
+test("where somebody has removed what was kept they stay, which the move says, and the state opens", async () => {
+	const runtime = await opened();
+	const target = await turn(runtime, 'task_create {"title":"a"}');
+	await turn(runtime, 'task_create {"title":"b"}');
+	const now = await all(runtime);
+	await rm(join(project.root, "own/generations"), { recursive: true });
+	await mkdir(join(project.root, "own/generations"));
+	expect((await runtime.checkout(target, "user")).tasks).toEqual({});
+	expect(await all(runtime)).toBe(now);
+	await runtime.close();
+	const again = await opened();
+	expect(await all(again)).toBe(now);
+	await again.close();
+});

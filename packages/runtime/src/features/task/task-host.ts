@@ -19,7 +19,7 @@ import {
 	taskSubscribed,
 } from "@reyn/tasks";
 import type { Moved } from "@reyn/timetravel";
-import type { Seq, Wal } from "@reyn/wal";
+import type { Wal } from "@reyn/wal";
 import { RuntimeError } from "../../kernel/errors.ts";
 import type { FeatureHost, Frame, Kernel } from "../../kernel/feature.ts";
 import type { Session, SessionScope } from "../../kernel/session.ts";
@@ -242,11 +242,6 @@ export class Tasks implements FeatureHost {
 			await backend?.close();
 			throw error;
 		}
-	}
-
-	/** What stands in the reset of a move to a seq that takes tasks along; undefined: none does. */
-	async along(target: Seq): Promise<Moved["along"]> {
-		return this.restore?.along(target);
 	}
 
 	/** Resolves when it was looked after each move so far, or could not be: before a close, whoever only reads then finds what is said. */

@@ -1,4 +1,5 @@
 /** Takes tasks that are the agent's own back with a move: they are kept by seq, and restored once the move is durable. */
+import { reasonOf } from "@reyn/journal/internal";
 import { type RewindableTasks, type TaskBackend, taskKept } from "@reyn/tasks";
 import { type Moved, reset } from "@reyn/timetravel";
 import { isReynError, type Seq } from "@reyn/wal";
@@ -127,6 +128,21 @@ export class TaskRestore {
 	async #finish(): Promise<void> {
 		const move = this.#due;
 		if (!move) return;
+		try {
+			await this.#restore(move);
+		} catch (error) {
+			const { seq } = move;
+			throw new RuntimeError(
+				"RUNTIME_TASKS",
+				`the move at seq ${seq} is made, and tasks could not go back with it (${reasonOf(error).message}). Mend that: they go back before anything else is written to them, or at the next start`,
+				{ move: seq },
+				{ cause: error },
+			);
+		}
+		this.#due = undefined;
+	}
+
+	async #restore(move: Moved): Promise<void> {
 		const { to } = takenBy(move) ?? {};
 		const { backend, kept } = await this.#own();
 		let done: TasksAlong = {};
@@ -143,7 +159,6 @@ export class TaskRestore {
 			if (restored !== undefined) done = { to: restored };
 		}
 		this.#done.push({ seq: move.seq, along: done });
-		this.#due = undefined;
 	}
 
 	/** One at a time: nobody writes while tasks are kept or go back. */
