@@ -205,7 +205,11 @@ export class Tasks implements FeatureHost {
 	}
 
 	async opened(): Promise<void> {
-		if (this.restore) await this.#assertRewindable();
+		if (this.restore) {
+			await this.#assertRewindable();
+			// One that is away is told of when it is looked.
+			await this.restore.opened().catch(() => {});
+		}
 		this.#isOpen = true;
 		void this.#lookAt();
 	}
@@ -233,7 +237,6 @@ export class Tasks implements FeatureHost {
 		this.#looked = Promise.all([this.#looked, looked]);
 	}
 
-	/** One that is away now is told of when it is looked. */
 	async #assertRewindable(): Promise<void> {
 		const backend = await this.#open().catch(() => undefined);
 		try {

@@ -27,6 +27,8 @@ export class TaskRestore {
 	#due: Moved | undefined;
 	/** Are tasks kept as they are now? Nobody knows what a process before this one has left. */
 	#isKept = false;
+	/** The newest durable record as of the last write: what is kept of that is without it. */
+	#before: Seq = 0;
 	/** Has the act under way written? */
 	#hasWritten = false;
 	/** The seqs as of which tasks are kept; undefined: nobody has looked yet, who writes. */
@@ -42,6 +44,18 @@ export class TaskRestore {
 		this.#open = open;
 	}
 
+	/**
+	 * Keeps what a process before this one has written last, and was killed before it kept that. Where the newest record has a keeping, the
+	 * first write sees to it.
+	 */
+	async opened(): Promise<void> {
+		await this.#alone(async () => {
+			const { backend, kept } = await this.#own();
+			if (this.#isKept || kept.has(this.#kernel.wal.durableTip)) return;
+			if ((await backend.list({ limit: 1 })).length > 0) await this.#keep();
+		});
+	}
+
 	/** Makes a write. What there was before is kept then, unless the act under way has written that itself. */
 	async write<T>(make: () => Promise<T>): Promise<T> {
 		for (;;) {
@@ -52,6 +66,7 @@ export class TaskRestore {
 				if (!this.#hasWritten && !this.#isKept) await this.#keep();
 				this.#hasWritten = true;
 				this.#isKept = false;
+				this.#before = this.#kernel.wal.durableTip;
 				return { value: await make() };
 			});
 			if (made) return made.value;
@@ -172,7 +187,7 @@ export class TaskRestore {
 		const { wal, sessions } = this.#kernel;
 		const { kept } = await this.#own();
 		let seq = wal.durableTip;
-		if (kept.has(seq)) {
+		if (kept.has(seq) || seq <= this.#before) {
 			const appended = sessions.at(mainSession).log.append(taskKept({}), mainSession);
 			await appended.durable;
 			({ seq } = appended);
