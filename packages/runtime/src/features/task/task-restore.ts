@@ -132,11 +132,15 @@ export class TaskRestore {
 		});
 	}
 
-	/** Removes what is kept as of records that are gone. */
+	/** Removes what is kept as of records that are gone; where that is all, tasks are kept as they are now. */
 	async collect(): Promise<void> {
-		const { first } = this.#kernel.wal;
-		const { backend, kept } = await this.#own();
-		for (const seq of await backend.prune((seq) => seq >= first)) kept.delete(seq);
+		await this.#alone(async () => {
+			const { first } = this.#kernel.wal;
+			const { backend, kept } = await this.#own();
+			const gone = await backend.prune((seq) => seq >= first);
+			for (const seq of gone) kept.delete(seq);
+			if (gone.length > 0 && kept.size === 0) await this.#keep();
+		});
 	}
 
 	/** Goes on with a move that could not be finished, before anything else is written. */
@@ -187,7 +191,7 @@ export class TaskRestore {
 		const { wal, sessions } = this.#kernel;
 		const { kept } = await this.#own();
 		let seq = wal.durableTip;
-		if (kept.has(seq) || seq <= this.#before) {
+		if (kept.has(seq) || seq <= this.#before || seq < wal.first) {
 			const appended = sessions.at(mainSession).log.append(taskKept({}), mainSession);
 			await appended.durable;
 			({ seq } = appended);
