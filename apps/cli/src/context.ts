@@ -26,7 +26,15 @@ import { createFetchTool } from "@reyn/tools/fetch";
 import { createShellTool } from "@reyn/tools/shell";
 import { codeOf, memoryEngine } from "@reyn/wal";
 import { assertOwnDirectory } from "@reyn/wal/internal";
-import { budgetOf, modelSettingsOf, permissionsOf, plansOf, pricesOf, runtimeOptionsOf } from "./config/options.ts";
+import {
+	budgetOf,
+	modelSettingsOf,
+	permissionsOf,
+	plansOf,
+	pricesOf,
+	runtimeOptionsOf,
+	tasksAlongOf,
+} from "./config/options.ts";
 import type { Config } from "./config/schema.ts";
 import { type Setting, type Settings, settingsOf } from "./config/settings.ts";
 import { digestSkill } from "./digest-skill.ts";
@@ -362,7 +370,7 @@ async function options(globals: Globals): Promise<RuntimeOptions> {
 				taken: built,
 				trust: globals.trust ?? false,
 			}),
-		tasks: tasksOf(state),
+		tasks: tasksOf(state, tasksAlongOf(config)),
 		redact,
 		watchTimeSlice,
 		permissions,

@@ -39,6 +39,7 @@ const byErrorCode: Readonly<Record<string, number>> = {
 	RUNTIME_SCRIPT_PRUNED: exitCodes.refused,
 	RUNTIME_SCRIPT_RUNS: exitCodes.refused,
 	RUNTIME_SECRET: exitCodes.usage,
+	RUNTIME_TASKS: exitCodes.refused,
 	RUNTIME_UNKNOWN_GRANT: exitCodes.notFound,
 	RUNTIME_UNKNOWN_QUESTION: exitCodes.notFound,
 	RUNTIME_UNKNOWN_SCRIPT_RUN: exitCodes.notFound,

@@ -15,6 +15,7 @@ import {
 	pricesOf,
 	retentionOf,
 	runtimeOptionsOf,
+	tasksAlongOf,
 	withFilesAlong,
 } from "../src/config/options.ts";
 import { type Config, configSchema, defaults } from "../src/config/schema.ts";
@@ -293,6 +294,16 @@ test("a file of a directory has no files taken along, and may keep them where th
 	expect(await held()).toBe("never");
 });
 
+test("a file of a directory has no tasks taken along, and may keep them where they are", async () => {
+	const held = async () => tasksAlongOf((await settingsOf({ cwd, state }, env)).config);
+	await write("reyn.yaml", "rewind: { tasks: true }\n");
+	expect(await held()).toBe(false);
+	await write(OWN, "rewind: { tasks: true }\n");
+	expect(await held()).toBe(true);
+	await write("reyn.yaml", "rewind: { tasks: false }\n");
+	expect(await held()).toBe(false);
+});
+
 /** Of each key: a value that is not the default, and what of the code has it then. */
 const keys: Readonly<Record<string, readonly [value: unknown, reached: (config: Config) => unknown, as: unknown]>> = {
 	model: ["ollama/a", ({ model }) => model, "ollama/a"],
@@ -337,6 +348,7 @@ const keys: Readonly<Record<string, readonly [value: unknown, reached: (config: 
 	"scripts.isolate": [true, (config) => runtimeOptionsOf(config).isolate, true],
 	"files.images": [false, (config) => runtimeOptionsOf(config).images, false],
 	"rewind.files": ["always", (config) => filesAlongOf(config), "always"],
+	"rewind.tasks": [true, (config) => tasksAlongOf(config), true],
 	"permissions.mode": ["read-only", (config) => permissionsOf(config).mode, "read-only"],
 	"permissions.rules": [
 		[

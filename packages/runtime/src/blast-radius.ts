@@ -69,7 +69,7 @@ export interface BlastRadius {
 	readonly config: readonly FileStep[];
 	/** What people have granted since the target: it stays granted. */
 	readonly grants: number;
-	/** The tasks that are bound before or after it: they stay as they are, whoever has them then. Absent: none. */
+	/** The tasks that are bound before or after it: they stay as they are, whoever has them then, unless they go along. Absent: none. */
 	readonly tasks?: readonly string[];
 }
 

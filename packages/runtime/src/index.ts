@@ -94,7 +94,8 @@ export {
 } from "./features/script/scripts.ts";
 export type { FindSkills } from "./features/skill/known-skills.ts";
 export type { ChildRun, ParentStep } from "./features/skill/pieces.ts";
-export type { TaskAddition, TaskEntry, TaskOptions, Tasks } from "./features/task/task-host.ts";
+export type { OpenTasks, OverRuntime, TaskAddition, TaskEntry, TaskOptions, Tasks } from "./features/task/task-host.ts";
+export type { TasksAlong } from "./features/task/task-restore.ts";
 export { taskLine, taskText } from "./features/task/task-tools.ts";
 export type { Held, Holding, Waiting } from "./holding.ts";
 export type { AgentOptions } from "./kernel/agents.ts";

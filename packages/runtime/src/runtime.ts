@@ -21,7 +21,9 @@ import {
 	type RewindMode,
 	type RewindPreview,
 	type RewindResult,
+	rewindModes,
 } from "@reyn/rewind-modes";
+import { meaningOf } from "@reyn/rewind-modes/internal";
 import {
 	type ChildPurity,
 	type FoundSkills,
@@ -69,6 +71,7 @@ import type { Scripts, StartedScript } from "./features/script/scripts.ts";
 import type { FindSkills } from "./features/skill/known-skills.ts";
 import { type ChildRun, childrenOf, type ParentStep, parentStep, skillWork } from "./features/skill/pieces.ts";
 import type { TaskOptions, Tasks } from "./features/task/task-host.ts";
+import type { TasksAlong } from "./features/task/task-restore.ts";
 import { type AgentOptions, Agents } from "./kernel/agents.ts";
 import { RuntimeError } from "./kernel/errors.ts";
 import type { Feature, FeatureHost, Piece } from "./kernel/feature.ts";
@@ -317,6 +320,11 @@ export interface WithFiles {
 	readonly files?: FilesRestored;
 }
 
+/** Where tasks have gone back to, where a move has taken them along. */
+export interface WithTasks {
+	readonly tasks?: TasksAlong;
+}
+
 /** Binds an action to the preview that a person has confirmed. */
 export interface Confirmed {
 	/** The tip of the preview: if a later record makes it stale, the action is refused. Absent: no check. */
@@ -369,7 +377,7 @@ export class Runtime implements AsyncDisposable {
 	readonly files: FileHistory;
 	/** The configuration files of the state, which follow rewinds. */
 	readonly config: ConfigFiles;
-	/** Tasks in another system: those that are bound to sessions follow rewinds here, and are never taken back there. */
+	/** Tasks in another system: those that are bound to sessions follow rewinds here, and are taken back there only where that was asked for (`rewind`). */
 	readonly tasks: Tasks;
 	readonly #kernel: OpenKernel;
 	readonly #builtIn: BuiltIn;
@@ -824,6 +832,21 @@ export class Runtime implements AsyncDisposable {
 		return this.#restore.preview(seq, takesTheirs, only);
 	}
 
+	/**
+	 * Where tasks go back to in a move to a seq, where it takes them along: moves of all of history do, but for those that leave as it is
+	 * what was done, if `tasks` of the options says so (`rewind`). Reads only.
+	 *
+	 * @param mode of a rewind. Absent: a checkout
+	 */
+	async previewTasks(seq: Seq, scope: Scope = {}, mode: RewindMode = "both"): Promise<TasksAlong | undefined> {
+		return this.#takesTasks(scope, mode) ? this.tasks.restore?.preview(seq) : undefined;
+	}
+
+	/** Where they go back to in an undo or redo of this move: it takes them along where the move did. */
+	async previewTasksOf(move: Seq): Promise<TasksAlong | undefined> {
+		return (await this.#tookTasks(move)) ? this.tasks.restore?.preview(move - 1) : undefined;
+	}
+
 	/** Has this move taken files along? Then `undo` and `redo` of it do. `only`: of these paths alone. */
 	filesMovedBy(move: Seq): Promise<{ readonly only?: readonly string[] | undefined } | undefined> {
 		return this.#restore.alongWith(move);
@@ -899,23 +922,25 @@ export class Runtime implements AsyncDisposable {
 		preview: RewindPreview,
 		actor: string,
 		{ session: scope, theirs, allOrNothing, turn }: Rewinding = {},
-	): Promise<RewindResult & WithFiles> {
+	): Promise<RewindResult & WithFiles & WithTasks> {
 		this.#kernel.assertOpen();
 		if (preview?.files) this.#assertWhole(preview.scope);
 		// A preview may come as JSON from another process; one without a scope is refused below.
 		const own = this.#kernel.sessions.at(sessionOf(preview?.scope ?? {}));
 		const session = scope ? this.#kernel.sessions.at(scope) : own;
 		const log = { append: (draft: Draft, at: Scope) => session.log.append(draft, at) };
+		const takesTasks = preview !== undefined && this.#takesTasks(preview.scope, preview.mode);
 		const along = async () => ({
 			...(preview.files && (await this.#along(async () => preview.target, { theirs, allOrNothing }))),
+			...(takesTasks && (await this.tasks.restore?.along(preview.target))),
 			...(turn !== undefined && { [TURN]: turn }),
 		});
 		const how = {
-			...{ actor, log, session: session.scope, stopsAll: preview?.files === true },
-			...((preview?.files || turn !== undefined) && { along }),
+			...{ actor, log, session: session.scope, stopsAll: preview?.files === true || takesTasks },
+			...((preview?.files || takesTasks || turn !== undefined) && { along }),
 		};
 		const result = await this.#kernel.move(() => applyRewind(this.timeline, this.facets, preview, how));
-		return this.#withFiles(result);
+		return this.#withAlong(result);
 	}
 
 	/**
@@ -928,16 +953,24 @@ export class Runtime implements AsyncDisposable {
 		actor: string,
 		scope: Scope = {},
 		{ expect, files = false, ...taken }: Confirmed & FilesAlong = {},
-	): Promise<Checkout & WithFiles> {
+	): Promise<Checkout & WithFiles & WithTasks> {
 		if (files) this.#assertWhole(scope);
 		const to = async () => (await this.timeline.preview(seq, { scope })).target;
-		const along = files && { along: () => this.#along(to, taken), stopsAll: true };
-		const how = { actor, scope, ...(expect === undefined ? {} : { expect }), ...(along || {}) };
+		const takesTasks = this.#takesTasks(scope);
+		const along = async () => ({
+			...(files && (await this.#along(to, taken))),
+			...(takesTasks && (await this.tasks.restore?.along(await to()))),
+		});
+		const how = {
+			...{ actor, scope },
+			...(expect === undefined ? {} : { expect }),
+			...((files || takesTasks) && { along, stopsAll: true }),
+		};
 		const result = await this.#kernel.move(async () => {
 			await this.timeline.assertKnown(scope);
 			return this.timeline.checkout(seq, how);
 		});
-		return this.#withFiles(result);
+		return this.#withAlong(result);
 	}
 
 	/**
@@ -953,11 +986,11 @@ export class Runtime implements AsyncDisposable {
 	 * Takes back the newest move of a person, as `Timeline.undo` does: the one that was confirmed, or none. Files that it has taken along
 	 * go along again.
 	 */
-	undo(actor: string, confirmed: StepConfirmed = {}): Promise<Stepped & WithFiles> {
+	undo(actor: string, confirmed: StepConfirmed = {}): Promise<Stepped & WithFiles & WithTasks> {
 		return this.#step("undo", actor, confirmed);
 	}
 
-	redo(actor: string, confirmed: StepConfirmed = {}): Promise<Stepped & WithFiles> {
+	redo(actor: string, confirmed: StepConfirmed = {}): Promise<Stepped & WithFiles & WithTasks> {
 		return this.#step("redo", actor, confirmed);
 	}
 
@@ -988,15 +1021,29 @@ export class Runtime implements AsyncDisposable {
 	async #step(verb: "undo" | "redo", actor: string, { theirs, allOrNothing, ...confirmed }: StepConfirmed) {
 		const along = async (of: Seq) => {
 			const files = await this.#restore.alongWith(of);
-			return files && this.#along(async () => of - 1, { theirs, allOrNothing }, files.only);
+			const taken = {
+				...(files && (await this.#along(async () => of - 1, { theirs, allOrNothing }, files.only))),
+				...((await this.#tookTasks(of)) && (await this.tasks.restore?.along(of - 1))),
+			};
+			return Object.keys(taken).length > 0 ? taken : undefined;
 		};
 		let from = 0;
 		const result = await this.#kernel.move(() => {
 			from = this.wal.tip + 1;
-			const stopsAll = async (of: Seq) => (await this.#restore.alongWith(of)) !== undefined;
+			const stopsAll = async (of: Seq) =>
+				(await this.#restore.alongWith(of)) !== undefined || (await this.#tookTasks(of));
 			return this.timeline[verb]({ ...confirmed, actor, along, stopsAll });
 		});
-		return this.#withFiles(result, from);
+		return this.#withAlong(result, from);
+	}
+
+	/** Tasks belong to no session, as files: they go with all of history, where what was done goes. A scope or mode that is none is refused later. */
+	#takesTasks(scope: Scope | undefined, mode: RewindMode = "both"): boolean {
+		return this.tasks.restore !== undefined && scope?.agent === undefined && takingDone.includes(mode);
+	}
+
+	async #tookTasks(move: Seq): Promise<boolean> {
+		return (await this.tasks.restore?.hasTaken(move)) === true;
 	}
 
 	/** What stands in the reset of a move to a seq that takes files along. @throws RuntimeError `RUNTIME_FILES` */
@@ -1025,12 +1072,20 @@ export class Runtime implements AsyncDisposable {
 		return files ? { ...result, files } : result;
 	}
 
+	/** @param from as of {@link #withFiles} */
+	#withAlong<T extends { readonly seq: Seq }>(result: T, from = result.seq): T & WithFiles & WithTasks {
+		const tasks = this.tasks.restore?.doneFrom(from);
+		return { ...this.#withFiles(result, from), ...(tasks && { tasks }) };
+	}
+
 	/**
 	 * Removes what is older than the policy keeps, as `Timeline.gc` does, and then the blobs beside the log that nothing refers to any
 	 * more. A second call waits for the end of the first.
 	 */
-	gc(policy: CollectionPolicy = {}): Promise<Collection> {
-		return this.#kernel.gc(policy);
+	async gc(policy: CollectionPolicy = {}): Promise<Collection> {
+		const collection = await this.#kernel.gc(policy);
+		if (!policy.dryRun) await this.tasks.restore?.collect();
+		return collection;
 	}
 
 	/** Stops all work; it stays in flight, and goes on at the next start. */
@@ -1060,6 +1115,9 @@ export class Runtime implements AsyncDisposable {
 		return this.#kernel.sessions.ownerOf((view) => skillRunIn(view.get(skillRuns), run) !== undefined);
 	}
 }
+
+/** The modes that take back what was done. */
+const takingDone = rewindModes.filter((mode) => meaningOf(mode).drops.includes("code"));
 
 /** A piece of work in flight. */
 export interface Unended extends Pick<Piece, "kind" | "id" | "title" | "status" | "spent"> {

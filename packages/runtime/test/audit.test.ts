@@ -314,7 +314,16 @@ describe("a record", () => {
 	/** What is worth no line: what was said, boundaries, and what another record says too. */
 	const silent = [
 		...["assistant_message", "message_delivered", "tool_failed"],
-		...["checkpoint", "reset_settled", "config_settled", "task_told", "lane_closed", "lane_failed", walLost.kind],
+		...[
+			"checkpoint",
+			"reset_settled",
+			"config_settled",
+			"task_told",
+			"task_kept",
+			"lane_closed",
+			"lane_failed",
+			walLost.kind,
+		],
 	];
 
 	test("of every kind has a line, or is said to have none", () => {

@@ -19,6 +19,8 @@ export interface MemoryTasks extends TaskBackend {
 	remove(id: string): void;
 	ids(): readonly string[];
 	now(id: string): Task | undefined;
+	/** Brings back, as often as it is called, what there is now; ids are given once all the same. */
+	saved(): () => void;
 }
 
 export function memoryTasks(): MemoryTasks {
@@ -79,6 +81,21 @@ export function memoryTasks(): MemoryTasks {
 		},
 		ids: () => [...tasks.keys()],
 		now: (id) => tasks.get(id),
+		saved() {
+			const [was, said, made] = [new Map(tasks), new Map(comments), new Map(writes)];
+			return () => {
+				// A cursor from before gives all that there is then.
+				changes.push(...tasks.keys(), ...was.keys());
+				for (const [now, then] of [
+					[tasks, was],
+					[comments, said],
+					[writes, made],
+				] as [Map<string, unknown>, Map<string, unknown>][]) {
+					now.clear();
+					for (const [key, value] of then) now.set(key, value);
+				}
+			};
+		},
 		async get(id) {
 			up();
 			return tasks.get(id);

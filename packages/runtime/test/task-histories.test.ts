@@ -6,11 +6,11 @@
 import { type Binding, sessionTasks, type TaskStatus, taskRebound, taskSubscribed, taskUnbound } from "@reyn/tasks";
 import { reset } from "@reyn/timetravel";
 import { codeOf, type Scope, type Seq, within } from "@reyn/wal";
-import { mortalEngine } from "@reyn/wal/testing";
 import { expect, test } from "vitest";
 import { type Random, SEED, seeded } from "../../../tests/kit/seeded.ts";
 import { sample } from "../../../tests/sample.ts";
 import { engineStore, openRuntime, type Runtime, type SessionScope } from "../src/index.ts";
+import { dyingEngine } from "./dying-engine.ts";
 import { type MemoryTasks, memoryTasks } from "./memory-tasks.ts";
 import { scripted } from "./project.ts";
 
@@ -66,25 +66,6 @@ class Model {
 
 const who = (bound: readonly Binding[]): readonly string[] =>
 	bound.map(({ task, role, holder }) => `${role} ${task}: ${nameOf(holder as SessionScope)}`).sort();
-
-/** An engine that dies as soon as so many batches were stored. */
-function dyingEngine() {
-	const mortal = mortalEngine();
-	const engine = {
-		...mortal,
-		left: Number.POSITIVE_INFINITY,
-		log(realm: string) {
-			const log = mortal.log(realm);
-			const append: typeof log.append = async (...lines) => {
-				if (engine.left <= 0) throw new Error("killed");
-				engine.left--;
-				return log.append(...lines);
-			};
-			return { ...log, append };
-		},
-	};
-	return engine;
-}
 
 /** How often it was met, over all histories. */
 const met = new Map<string, number>();

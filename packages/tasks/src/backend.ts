@@ -70,7 +70,7 @@ export interface RewindableTasks extends TaskBackend {
 	 */
 	restoreToSeq(seq: Seq, isBase: (seq: Seq) => boolean): Promise<Seq>;
 	/** Removes the generations that are not to be kept, and gives their seqs, newest first; `dryRun` only gives them. */
-	prune(keep: (seq: Seq) => boolean, options?: { readonly dryRun?: boolean }): readonly Seq[];
+	prune(keep: (seq: Seq) => boolean, options?: { readonly dryRun?: boolean }): Promise<readonly Seq[]>;
 }
 
 export interface TaskCapabilities {

@@ -18,6 +18,7 @@ export {
 	type TaskRole,
 	type TaskStart,
 	taskBegun,
+	taskKept,
 	taskRebound,
 	taskRecords,
 	taskReported,

@@ -59,7 +59,10 @@ export const taskBegun = defineRecord("task_begun", z.object({ task, work: z.str
 /** What came of that is its comment now, written with this key. */
 export const taskReported = defineRecord("task_reported", z.object({ task, work: z.string(), key: z.string() }));
 
+/** Nothing but a record of which tasks that go back can be kept, where what was kept of the one before it is not what there is now. */
+export const taskKept = defineRecord("task_kept", z.object({}));
+
 export const taskRecords = [
 	...[taskSubscribed, taskRebound, taskUnbound, taskSeen],
-	...[taskTold, taskBegun, taskReported],
+	...[taskTold, taskBegun, taskReported, taskKept],
 ] as const;

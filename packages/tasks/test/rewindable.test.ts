@@ -1,5 +1,5 @@
 /** Tasks that go back with the agent: what a restore takes with it, generations of yesterday, and kills at each step. */
-import { cp, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { cp, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Database from "better-sqlite3";
@@ -93,8 +93,8 @@ test("only a generation on the path counts, and those that are not kept go", asy
 	expect((await tasks.list()).length).toBe(3);
 	expect(await tasks.restoreToSeq(9, (seq) => seq < 8)).toBe(5);
 	expect(await titles(tasks)).toBe("at 2 unassigned, at 5 unassigned");
-	expect(tasks.prune((seq) => seq === 8, { dryRun: true })).toEqual([5, 2]);
-	expect(tasks.prune((seq) => seq === 8)).toEqual([5, 2]);
+	expect(await tasks.prune((seq) => seq === 8, { dryRun: true })).toEqual([5, 2]);
+	expect(await tasks.prune((seq) => seq === 8)).toEqual([5, 2]);
 	expect(await tasks.restoreToSeq(9, anywhere)).toBe(8);
 	expect((await tasks.list()).length).toBe(3);
 });
@@ -110,6 +110,34 @@ test("another connection holds a restore up, and the tasks are as they were", as
 	await other.close();
 	expect((await tasks.list()).length).toBe(2);
 	expect(await tasks.restoreToSeq(4, anywhere)).toBe(4);
+});
+
+test("who only looks sees what there is and what is kept, writes nothing, and holds no restore up", async () => {
+	const tasks = await opened();
+	await tasks.create({ title: "a" }, "a");
+	await tasks.capture(4);
+	await tasks.create({ title: "b" }, "b");
+	const generations = join(directory, "generations");
+	await writeFile(join(generations, "of-a-capture-under-way.tmp"), "");
+	const look = await rewindableSqliteTasks({
+		...{ path: join(directory, "tasks.db"), directory: generations, log, readOnly: true },
+	});
+	expect([look.name, await titles(look)]).toEqual([tasks.name, "a unassigned, b unassigned"]);
+	expect(await look.prune(() => false, { dryRun: true })).toEqual([4]);
+	for (const write of [
+		() => look.create({ title: "c" }, "c"),
+		() => look.capture(5),
+		() => look.restoreToSeq(4, anywhere),
+		() => look.prune(() => false),
+	])
+		await expect(write()).rejects.toMatchObject({ code: "TASK_BACKEND_DOWN" });
+	expect(await readdir(generations)).toContain("of-a-capture-under-way.tmp");
+	expect(await tasks.restoreToSeq(4, anywhere)).toBe(4);
+	expect(await titles(look)).toBe("a unassigned");
+	const elsewhere = await rewindableSqliteTasks({
+		...{ path: join(directory, "tasks.db"), directory: join(directory, "nowhere"), log, readOnly: true },
+	});
+	expect(await elsewhere.prune(() => false, { dryRun: true })).toEqual([]);
 });
 
 test("a generation with the columns of yesterday is brought up to date by the restore, and a second time changes nothing", async () => {

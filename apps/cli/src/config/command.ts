@@ -129,6 +129,7 @@ const TEMPLATE = `# What holds for this directory; "reyn config print" shows all
 #   isolate: true
 # rewind:
 #   files: ask            # or never; always, in your own: files that tools have changed go back too, unless --no-files
+#   tasks: false          # true, in your own: the tasks of this state go back too
 # permissions:            # a file in a directory denies, or has more asked; --mode, or your own configuration, allows
 #   mode: ask             # ask or read-only
 #   rules:

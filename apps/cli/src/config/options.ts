@@ -128,6 +128,9 @@ export const modelSettingsOf = ({ model_settings: of = {} }: Config): AiSdkSetti
 /** Whether files go along with a rewind where nobody has said so. */
 export const filesAlongOf = ({ rewind = {} }: Config): FilesAlong => rewind.files ?? defaults.rewind.files;
 
+/** Whether the tasks of a state go along. */
+export const tasksAlongOf = ({ rewind = {} }: Config): boolean => rewind.tasks ?? defaults.rewind.tasks;
+
 export type FilesAlong = "ask" | "never" | "always";
 
 /** With what the configuration says of files, where a verb may take them along: a part of history goes back without them. */

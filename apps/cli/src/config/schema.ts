@@ -192,6 +192,11 @@ export const configSchema = shape(
 					.describe(
 						"files that tools have changed: ask leaves them, unless one says so (--files, a key of the chat), never offers it nowhere, always takes them along; in a file of a directory, never",
 					),
+				tasks: z
+					.boolean()
+					.describe(
+						"the tasks of this state: true takes all of them along with a move of all history, whoever has changed them, false leaves them; in a file of a directory, false",
+					),
 			},
 			"what goes back with a rewind or a checkout",
 		),
@@ -267,7 +272,7 @@ export const defaults = {
 	in_doubt: { default: "retry" },
 	scripts: { isolate: false },
 	files: { images: true },
-	rewind: { files: "ask" },
+	rewind: { files: "ask", tasks: false },
 	permissions: { mode: "ask", rules: [] },
 	retention: { keep_days: 30, keep_checkpoints: 200 },
 	events: { keep_days: 90, max_mb: 100 },

@@ -53,6 +53,7 @@ const narrowing: Readonly<Record<string, readonly [values: readonly unknown[], o
 	"plan.offer": [["never", "auto"], "auto"],
 	"plan.confirm": [["ask", "never"], "never"],
 	"rewind.files": [["never", "ask", "always"], "ask"],
+	"rewind.tasks": [[false, true], false],
 };
 
 /** A file of a directory allows no more than what holds without it. */

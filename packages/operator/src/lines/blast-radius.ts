@@ -1,11 +1,14 @@
 /** What a rewind or a checkout would touch, for people: a line for each thing that there is to say. */
 import { costInWords } from "@reyn/journal";
-import type { BlastRadius, Extent, PaidFor, Unfinished, WorkAgain } from "@reyn/runtime";
+import type { BlastRadius, Extent, PaidFor, TasksAlong, Unfinished, WorkAgain } from "@reyn/runtime";
+import { tasksAlongLines } from "../tasks-along.ts";
 import { oneLine } from "../text.ts";
 
+/** @param along tasks that go back with it; absent: they stay */
 export function radiusLines(
 	{ leaves, returns, stays, cancels, interrupts, relaunches, pauses, withdraws, config, grants, tasks }: BlastRadius,
 	target: number,
+	along?: TasksAlong,
 ): string[] {
 	const ended = workText(cancels);
 	const again = workText(relaunches);
@@ -27,7 +30,8 @@ export function radiusLines(
 		...withdrawn("question", withdraws.questions),
 		...withdrawn("message that was not shown yet", withdraws.messages),
 		...(config.length > 0 ? [`takes the configuration along: ${config.map(stepText).join(", ")}`] : []),
-		...keepsText(leaves.paid, grants, tasks),
+		...keepsText(leaves.paid, grants, along ? [] : tasks),
+		...tasksAlongLines(along, target),
 	];
 }
 

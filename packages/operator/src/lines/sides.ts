@@ -8,8 +8,12 @@ export interface Side {
 	readonly after: string;
 }
 
-/** @param files absent: they stay */
-export function sidesOf({ before, after }: BlastRadius, files: FilesPreview | undefined): readonly Side[] {
+/** @param files absent: they stay @param tasksAt as of which seq tasks are then; absent: they stay, and are no row */
+export function sidesOf(
+	{ before, after }: BlastRadius,
+	files: FilesPreview | undefined,
+	tasksAt?: number,
+): readonly Side[] {
 	const row = (name: string, of: (holding: Holding) => string): readonly Side[] => {
 		const found = { name, before: of(before), after: of(after) };
 		return found.before === "0" && found.after === "0" ? [] : [found];
@@ -23,6 +27,7 @@ export function sidesOf({ before, after }: BlastRadius, files: FilesPreview | un
 		...row("other work", ({ others }) => heldText(others)),
 		...row("open questions", ({ questions }) => String(questions)),
 		{ name: "files", before: "as they are", after: filesText(files) },
+		...(tasksAt === undefined ? [] : [{ name: "tasks", before: "as they are", after: `as they were at #${tasksAt}` }]),
 	];
 }
 

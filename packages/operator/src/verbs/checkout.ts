@@ -20,6 +20,7 @@ import { sidesOf } from "../lines/sides.ts";
 import { parseRef, scopeAt } from "../refs.ts";
 import { blastRadiusShape, pausedShape, scope, seq } from "../shapes.ts";
 import { reportState } from "../state-report.ts";
+import { tasksAlong, tasksAsOf, tasksDoneLines } from "../tasks-along.ts";
 import { writeVerb } from "../verb.ts";
 import { ref, scopeWidth } from "./ref.ts";
 
@@ -31,6 +32,8 @@ const seen = z.object({
 	tip: seq,
 	blastRadius: blastRadiusShape,
 	...{ files: filesPreview.exactOptional(), filesSince },
+	/** Absent: they stay. */
+	tasks: tasksAlong.exactOptional(),
 });
 
 const done = z.object({
@@ -39,6 +42,7 @@ const done = z.object({
 	hash: z.string(),
 	paused: pausedShape.exactOptional(),
 	files: filesRestored.exactOptional(),
+	tasks: tasksAlong.exactOptional(),
 });
 
 export const checkout = writeVerb({
@@ -59,16 +63,17 @@ export const checkout = writeVerb({
 			const isAlong = files || theirs || allOrNothing;
 			const isWhole = scope.agent === undefined || isAlong;
 			const along = isWhole ? await filesAlong(runtime, preview.target, isAlong, theirs, allOrNothing) : {};
-			return { ...preview, blastRadius: radius, ...along };
+			const tasks = await runtime.previewTasks(preview.target, scope);
+			return { ...preview, blastRadius: radius, ...along, ...(tasks && { tasks }) };
 		}
 		const { hash } = await reportState(runtime, runtime.wal.tip, sessionOf(scope));
 		return { ...preview, blastRadius: radius, hash };
 	},
-	sides: ({ blastRadius, files }) => sidesOf(blastRadius, files),
+	sides: ({ blastRadius, files, tasks, target }) => sidesOf(blastRadius, files, tasksAsOf(tasks, target)),
 	shown: (found) => [
 		...(found.scope.agent === undefined ? [] : [`only ${scopeText(found.scope)}; all else stays as it is`]),
 		`check out ${whereTo(found)}`,
-		...radiusLines(found.blastRadius, found.target),
+		...radiusLines(found.blastRadius, found.target, found.tasks),
 		...filesAlongLines(found.files),
 		...filesSinceLines(found.filesSince),
 	],
@@ -85,9 +90,10 @@ export const checkout = writeVerb({
 	fault: (done, seen) => filesFault(done.files, seen.files),
 	isDoneBy: (record, { target }, actor) =>
 		reset.is(record) && record.data.target === target && record.data.actor === actor,
-	lines: ({ hash, paused = [], files }, say, found) => [
+	lines: ({ hash, paused = [], files, tasks }, say, found) => [
 		`checked out ${whereTo(found)}. Go back with: ${say`undo`}`,
 		...filesDoneLines(files),
+		...tasksDoneLines(tasks, found.target),
 		`state ${hash}`,
 		...pausedLines(paused, say),
 	],

@@ -23,12 +23,15 @@ import { sidesOf } from "../lines/sides.ts";
 import { choice, option } from "../param.ts";
 import { type OneRun, parseRef, runOf, scopeAt } from "../refs.ts";
 import { blastRadiusShape, pausedShape, rewindPreview, rewindResult, seq } from "../shapes.ts";
+import { tasksAlong, tasksAsOf, tasksDoneLines } from "../tasks-along.ts";
 import { writeVerb } from "../verb.ts";
 import { ref, scopeWidth } from "./ref.ts";
 
 const seen = z.object({
 	...{ tip: seq, preview: rewindPreview, blastRadius: blastRadiusShape },
 	...{ files: filesPreview.exactOptional(), filesSince },
+	/** Absent: they stay. */
+	tasks: tasksAlong.exactOptional(),
 	/** The turn that goes on from there. Absent: none was named. */
 	turn: seq.exactOptional(),
 });
@@ -49,7 +52,12 @@ export const rewind = writeVerb({
 	},
 	example: "@-1 --mode conversation_only",
 	seen,
-	done: z.object({ result: rewindResult, paused: pausedShape, files: filesRestored.exactOptional() }),
+	done: z.object({
+		result: rewindResult,
+		paused: pausedShape,
+		files: filesRestored.exactOptional(),
+		tasks: tasksAlong.exactOptional(),
+	}),
 	async look(runtime, { ref, mode, scope: width, run, files, theirs, allOrNothing }) {
 		const at = await parseRef(ref, runtime);
 		if (run !== undefined && width !== "process")
@@ -65,6 +73,7 @@ export const rewind = writeVerb({
 		const isMove = scope.agent === undefined && meaningOf(mode).drops.length > 0;
 		const isAlong = preview.files ?? false;
 		const along = isMove ? await filesAlong(runtime, preview.target, isAlong, theirs, allOrNothing) : {};
+		const tasks = preview.kind === "none" ? undefined : await runtime.previewTasks(preview.target, scope, mode);
 		const radius = await blastRadius(runtime, preview, turn);
 		if (turn !== undefined && mode === "both" && !radius.relaunches.turns?.includes(turn))
 			throw notWithin(turn, preview.target);
@@ -72,9 +81,10 @@ export const rewind = writeVerb({
 			...{ tip: preview.tip, preview, blastRadius: radius },
 			...(turn !== undefined && { turn }),
 			...along,
+			...(tasks && { tasks }),
 		};
 	},
-	sides: ({ blastRadius, files }) => sidesOf(blastRadius, files),
+	sides: ({ blastRadius, files, tasks, preview }) => sidesOf(blastRadius, files, tasksAsOf(tasks, preview.target)),
 	shown,
 	nothing(found) {
 		const { preview } = found;
@@ -88,14 +98,18 @@ export const rewind = writeVerb({
 	question: ({ preview }) => `rewind to #${preview.target}?`,
 	async act(runtime, { preview, files: seen, turn }, actor) {
 		const { theirs, allOrNothing } = seen ?? {};
-		const { files, ...result } = await runtime.applyRewind(preview, actor, { theirs, allOrNothing, turn });
-		return { result, paused: pausedWork(runtime), ...(files && { files }) };
+		const { files, tasks, ...result } = await runtime.applyRewind(preview, actor, { theirs, allOrNothing, turn });
+		return { result, paused: pausedWork(runtime), ...(files && { files }), ...(tasks && { tasks }) };
 	},
 	fault: (done, seen) => filesFault(done.files, seen.files),
 	isDoneBy: (record, { preview: { target, mode } }, actor) =>
 		(reset.is(record) && record.data.mode === mode && record.data.target === target && record.data.actor === actor) ||
 		(rewindNote.is(record) && record.data.target === target && record.data.actor === actor),
-	lines({ result: { kind, seq, target, dropped }, paused, files }, say, { preview: { mode, dropped: seen }, turn }) {
+	lines(
+		{ result: { kind, seq, target, dropped }, paused, files, tasks },
+		say,
+		{ preview: { mode, dropped: seen }, turn },
+	) {
 		const more = (dropped?.all ?? 0) - (seen?.all ?? dropped?.all ?? 0);
 		const since = more > 0 ? ` (${more} of them came while work went on and was stopped)` : "";
 		const done = {
@@ -105,7 +119,13 @@ export const rewind = writeVerb({
 		};
 		const again =
 			turn === undefined ? [] : [`turn #${turn} goes on from there; where nothing works on it, with: ${say`resume`}`];
-		return [done[kind], ...again, ...filesDoneLines(files), ...pausedLines(paused, say)];
+		return [
+			done[kind],
+			...again,
+			...filesDoneLines(files),
+			...tasksDoneLines(tasks, target),
+			...pausedLines(paused, say),
+		];
 	},
 });
 
@@ -130,8 +150,9 @@ function shown({
 	blastRadius,
 	files,
 	filesSince,
+	tasks,
 }: z.infer<typeof seen>): readonly string[] {
 	const whose = scope.agent === undefined ? [] : [`only ${scopeText(scope)}; all else stays as it is`];
 	const along = files ? filesAlongLines(files) : filesSinceLines(filesSince);
-	return [...whose, ...summary, ...along, ...radiusLines(blastRadius, target)];
+	return [...whose, ...summary, ...along, ...radiusLines(blastRadius, target, tasks)];
 }

@@ -21,6 +21,7 @@ import { flag, option } from "../param.ts";
 import type { Say } from "../say.ts";
 import { blastRadiusShape, grantShape, list, pausedShape, seq, texts } from "../shapes.ts";
 import { reportState } from "../state-report.ts";
+import { tasksAlong, tasksAlongLines, tasksAsOf, tasksDoneLines } from "../tasks-along.ts";
 import { writeVerb } from "../verb.ts";
 import { grantText } from "./permission.ts";
 import { newest } from "./ref.ts";
@@ -33,6 +34,8 @@ const seen = z.object({
 	/** What was granted for good: no move either. */
 	grants: list(grantShape).exactOptional(),
 	files: filesPreview.exactOptional(),
+	/** Absent: they stay. */
+	tasks: tasksAlong.exactOptional(),
 	/** Of one move, or of all history: what taking it back touches, and costs. */
 	blastRadius: blastRadiusShape.exactOptional(),
 });
@@ -59,6 +62,7 @@ const stepVerb = (name: "undo" | "redo", summary: string) =>
 			/** Of several, all of them; and what the other verb takes to have them back in one go. */
 			...{ all: list(seq).exactOptional(), back: seq.exactOptional() },
 			files: filesRestored.exactOptional(),
+			tasks: tasksAlong.exactOptional(),
 		}),
 		async look(runtime, { list: all, n, to, theirs }, isPreview): Promise<Seen> {
 			if (n !== undefined && !all)
@@ -81,30 +85,33 @@ const stepVerb = (name: "undo" | "redo", summary: string) =>
 			if (to !== undefined) {
 				const taken = moves.slice(0, moves.findIndex((each) => each.seq === to) + 1);
 				if (!move || taken.length === 0) throw noMove(name, to, moves);
-				const along = { ...(await filesOf(runtime, taken, theirs)), ...(await touchedBy(runtime, name, taken)) };
+				const along = await alongWith(runtime, name, taken, theirs);
 				return { tip, move, moves: taken, to, waits, ...along };
 			}
 			if (move) {
-				const along = { ...(await filesOf(runtime, [move], theirs)), ...(await touchedBy(runtime, name, [move])) };
+				const along = await alongWith(runtime, name, [move], theirs);
 				return { tip, move, waits, ...along };
 			}
 			// It says where else one can go.
 			if (!isPreview) await runtime[name]("user", { expect: tip });
 			return { tip };
 		},
-		sides: ({ blastRadius: radius, files }) => (radius ? sidesOf(radius, files) : []),
+		sides: (seen) =>
+			seen.blastRadius ? sidesOf(seen.blastRadius, seen.files, tasksAsOf(seen.tasks, targetOf(seen))) : [],
 		nothing({ move, moves = [], waits = [], grants = [] }, say) {
 			if (move) return undefined;
 			const found = moves.length > 0 ? moves.map((each) => textOf(each)) : [`there is nothing to ${name}`];
 			return [...found, ...noMoves(waits, say), ...noMovesEither(grants, say)];
 		},
-		shown: ({ move, moves = [], to, waits = [], files, blastRadius: radius }, say) =>
+		shown: ({ move, moves = [], to, waits = [], files, tasks, blastRadius: radius }, say) =>
 			move
 				? [
 						...(to === undefined
 							? [`${name} ${textOf(move)}`]
 							: [`${name} ${counted(moves)}:`, ...moves.map((each) => `  ${textOf(each)}`)]),
-						...(radius ? radiusLines(radius, (moves.at(-1) ?? move).seq - 1) : []),
+						...(radius
+							? radiusLines(radius, targetOf({ move, moves }), tasks)
+							: tasksAlongLines(tasks, targetOf({ move, moves }))),
 						...filesAlongLines(files),
 						...noMoves(waits, say),
 					]
@@ -124,16 +131,21 @@ const stepVerb = (name: "undo" | "redo", summary: string) =>
 			const { undoes, redoes, actor: who } = record.data;
 			return who === actor && (name === "undo" ? undoes : redoes) === (to ?? move?.seq);
 		},
-		lines: ({ hash, paused, files, back }, say, seen) => [
+		lines: ({ hash, paused, files, tasks, back }, say, seen) => [
 			`${name === "undo" ? "undone" : "taken back"}: ${whichOf(seen)}${files ? "" : ". Files in your workspace were not touched"}`,
 			...(back === undefined
 				? []
 				: [`all of it the other way: ${say`${name === "undo" ? "redo" : "undo"} --to ${String(back)}`}`]),
 			...filesDoneLines(files, name === "undo" ? "redo" : "undo"),
+			...tasksDoneLines(tasks, targetOf(seen), name === "undo" ? "redo" : "undo"),
 			`state ${hash}`,
 			...pausedLines(paused, say),
 		],
 	});
+
+/** Where the last of them leads to. */
+const targetOf = ({ move, moves = [] }: Pick<Seen, "move" | "moves">): number =>
+	(moves.at(-1)?.seq ?? move?.seq ?? 1) - 1;
 
 const counted = ({ length }: readonly unknown[]): string => (length === 1 ? "1 move" : `${length} moves`);
 
@@ -157,6 +169,24 @@ async function touchedBy(runtime: Runtime, name: "undo" | "redo", taken: readonl
 	if (taken.length > 1 && !isWhole) return {};
 	const to = { target: of - 1, scope, ...(drop && { drop }), ...(name === "redo" && { redoes: of }) };
 	return { blastRadius: await blastRadius(runtime, to) };
+}
+
+/** What these moves touch, and what goes along with them. */
+async function alongWith(runtime: Runtime, name: "undo" | "redo", taken: readonly ToldMove[], takesTheirs: boolean) {
+	return {
+		...(await filesOf(runtime, taken, takesTheirs)),
+		...(await tasksOf(runtime, taken)),
+		...(await touchedBy(runtime, name, taken)),
+	};
+}
+
+/** Where tasks go back to where moves are taken back one after the other: the oldest that takes them along decides. */
+async function tasksOf(runtime: Runtime, moves: readonly ToldMove[]) {
+	for (const { seq } of moves.toReversed()) {
+		const tasks = await runtime.previewTasksOf(seq);
+		if (tasks) return { tasks };
+	}
+	return {};
 }
 
 /** What becomes of files where moves are taken back one after the other: of each the oldest that takes it along decides. */

@@ -38,9 +38,11 @@ export class GenerationFiles {
 	readonly #directory: string;
 	readonly #log: string;
 
-	constructor(directory: string, log: string) {
+	/** @param isReader beside the process that writes here: nothing is made and nothing is removed. Default: false */
+	constructor(directory: string, log: string, isReader = false) {
 		this.#directory = directory;
 		this.#log = log;
+		if (isReader) return;
 		mkdirSync(directory, { recursive: true, mode: 0o700 });
 		// A capture that was killed has left them, and nobody else writes here.
 		for (const name of readdirSync(directory)) if (/\.tmp(-journal)?$/.test(name)) rmSync(join(directory, name));
@@ -49,6 +51,11 @@ export class GenerationFiles {
 	/** Newest first; of any log, sound or not. */
 	seqs(): readonly Seq[] {
 		return this.#seqsOf("json").sort((a, b) => b - a);
+	}
+
+	/** Newest first; of this log. */
+	own(): readonly Seq[] {
+		return this.seqs().filter((seq) => this.has(seq));
 	}
 
 	/** Is there one of this log at the seq, and of that record where its crc is given, as far as its seal tells? */
@@ -153,7 +160,7 @@ export class GenerationFiles {
 
 	#seqsOf(kind: "db" | "json"): Seq[] {
 		const stored = new RegExp(`^\\d{20}\\.${kind}$`);
-		return readdirSync(this.#directory)
+		return (unlessMissing(() => readdirSync(this.#directory)) ?? [])
 			.filter((name) => stored.test(name))
 			.map((name) => Number(name.slice(0, 20)));
 	}

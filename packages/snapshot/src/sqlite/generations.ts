@@ -82,6 +82,11 @@ export function sqliteGenerations(options: SqliteGenerationsOptions): SqliteGene
 	return new Generations(options);
 }
 
+/** The seqs of a log that have a generation, newest first, without the database: for who only reads, beside the process that has it open. */
+export function generationsIn({ directory, log }: Pick<SqliteGenerationsOptions, "directory" | "log">): readonly Seq[] {
+	return new GenerationFiles(directory, log.id, true).own();
+}
+
 class Generations implements SqliteGenerations {
 	readonly #path: string;
 	/** What is to take the database's place, in the same directory. */
@@ -152,7 +157,7 @@ class Generations implements SqliteGenerations {
 	}
 
 	list(): readonly Seq[] {
-		return this.#files.seqs().filter((seq) => this.#files.has(seq));
+		return this.#files.own();
 	}
 
 	prune(keep: (seq: Seq) => boolean, { dryRun = false } = {}): readonly Seq[] {

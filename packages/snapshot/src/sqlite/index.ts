@@ -1,6 +1,7 @@
 /** Generations of an application's own SQLite database, keyed by a log's seq: `@reyn/snapshot/sqlite`, over better-sqlite3. */
 export {
 	type GenerationStep,
+	generationsIn,
 	type SqliteGenerations,
 	type SqliteGenerationsOptions,
 	sqliteGenerations,

@@ -1,10 +1,12 @@
 /** Tasks that are the agent's own, and go back with it: the same database, and generations of it by seq. */
 import type { GenerationStep, SqliteGenerationsOptions } from "@reyn/snapshot/sqlite";
 import { type Clock, type Ids, randomIds, systemClock } from "@reyn/wal";
-import type { RewindableTasks } from "../backend.ts";
+import type { RewindableTasks, TaskBackend } from "../backend.ts";
 import { checkedTasks } from "../checked.ts";
+import { TaskError } from "../errors.ts";
 import { bringUpToDate, openDatabase } from "./database.ts";
 import { guarded } from "./guarded.ts";
+import { sqliteTasks } from "./open.ts";
 import { SqliteTasks } from "./tasks.ts";
 
 export interface RewindableSqliteTasksOptions {
@@ -14,6 +16,11 @@ export interface RewindableSqliteTasksOptions {
 	readonly directory: string;
 	/** The log whose seqs they are of. */
 	readonly log: SqliteGenerationsOptions["log"];
+	/**
+	 * Only look, beside the process that has them: the database is open only while it is asked, so that no restore is held up. Writes are refused.
+	 * Default: false.
+	 */
+	readonly readOnly?: boolean;
 	readonly clock?: Clock;
 	readonly ids?: Ids;
 	/** Called after each step of a capture, a restore and a prune. Default: nothing. */
@@ -30,10 +37,12 @@ export async function rewindableSqliteTasks({
 	path,
 	directory,
 	log,
+	readOnly = false,
 	clock = systemClock,
 	ids = randomIds,
 	onStep = () => {},
 }: RewindableSqliteTasksOptions): Promise<RewindableTasks> {
+	if (readOnly) return lookedAt({ path, directory, log, clock, ids });
 	// Also because what is not ours is to be refused before it is made ready for generations.
 	openDatabase(path, ids).close();
 	const { sqliteGenerations } = await import("@reyn/snapshot/sqlite");
@@ -64,6 +73,47 @@ export async function rewindableSqliteTasks({
 				if (generations.database !== database) mark = freshMark();
 			}
 		},
-		prune: (keep, options) => generations.prune(keep, options),
+		prune: async (keep, options) => generations.prune(keep, options),
+	};
+}
+
+/** Each call opens the database, and lets go of it. */
+async function lookedAt({
+	path,
+	directory,
+	log,
+	...given
+}: Pick<RewindableSqliteTasksOptions, "path" | "directory" | "log" | "clock" | "ids">): Promise<RewindableTasks> {
+	const { generationsIn } = await import("@reyn/snapshot/sqlite");
+	const ask = async <T>(about: (tasks: TaskBackend) => Promise<T>): Promise<T> => {
+		const tasks = sqliteTasks({ path, ...given });
+		try {
+			return await about(tasks);
+		} finally {
+			await tasks.close();
+		}
+	};
+	const refused = async (): Promise<never> => {
+		throw new TaskError(
+			"TASK_BACKEND_DOWN",
+			`${path} was opened with readOnly: nothing was written. Open it to write`,
+			{
+				path,
+			},
+		);
+	};
+	return {
+		name: path,
+		capabilities: { transactions: true, supportsRewind: true },
+		get: (...asked) => ask((tasks) => tasks.get(...asked)),
+		list: (...asked) => ask((tasks) => tasks.list(...asked)),
+		comments: (...asked) => ask((tasks) => tasks.comments(...asked)),
+		written: (...asked) => ask((tasks) => tasks.written(...asked)),
+		changedSince: (...asked) => ask((tasks) => tasks.changedSince(...asked)),
+		prune: async (keep, { dryRun = false } = {}) =>
+			dryRun ? generationsIn({ directory, log }).filter((seq) => !keep(seq)) : refused(),
+		...{ create: refused, setStatus: refused, comment: refused, link: refused },
+		...{ capture: refused, restoreToSeq: refused },
+		async close() {},
 	};
 }

@@ -20,6 +20,7 @@ import {
 	taskSubscribed,
 } from "@reyn/tasks";
 import type { Moved } from "@reyn/timetravel";
+import type { Wal } from "@reyn/wal";
 import { RuntimeError } from "../../kernel/errors.ts";
 import type { FeatureHost, Frame, Kernel } from "../../kernel/feature.ts";
 import type { Session, SessionScope } from "../../kernel/session.ts";
@@ -27,15 +28,32 @@ import { mainSession } from "../../kernel/sessions.ts";
 import type { TaskEvent } from "./events.ts";
 import { Reread } from "./reread.ts";
 import { Starts } from "./starts.ts";
+import { taskPort } from "./task-port.ts";
+import { rewindable, TaskRestore, takenBy } from "./task-restore.ts";
 import { taskTools } from "./task-tools.ts";
 
 export interface TaskOptions {
-	/** Where tasks live. It is closed with the runtime. */
-	readonly backend: TaskBackend;
+	/** Where tasks live, or what opens it over the runtime's log when it is first asked. It is closed with the runtime. */
+	readonly backend: TaskBackend | OpenTasks;
+	/**
+	 * Do moves that take all of history back take tasks back too, to what they were then? For tasks that are the agent's own: what others
+	 * have written since is gone as well, until `undo` of the move brings it again. The backend has to be a `RewindableTasks`. Default: false.
+	 */
+	readonly rewind?: boolean;
 	/** Are tools for tasks offered to models? It is asked for each turn and step. Default: they are. */
 	offers?(): boolean;
 	/** After how many milliseconds it is looked again while something waits to be started. Default: 5,000. */
 	readonly lookMs?: number;
+}
+
+/** Opens tasks over a runtime. */
+export type OpenTasks = (over: OverRuntime) => TaskBackend | Promise<TaskBackend>;
+
+export interface OverRuntime {
+	/** What is kept of tasks is of its records. */
+	readonly log: Pick<Wal, "id" | "first" | "durableTip" | "read">;
+	/** It only reads, perhaps beside a process that has the same tasks. */
+	readonly readOnly: boolean;
 }
 
 /** A task as it is now, and who has it. */
@@ -62,6 +80,10 @@ export class Tasks implements FeatureHost {
 	readonly #options: TaskOptions | undefined;
 	readonly #reread: Reread | undefined;
 	readonly #starts: Starts | undefined;
+	readonly #port: TaskBackend | undefined;
+	/** Undefined: no move takes tasks along. */
+	readonly restore: TaskRestore | undefined;
+	#opened: Promise<TaskBackend> | undefined;
 	#last: Promise<unknown> = Promise.resolve();
 	/** May work begin by itself? */
 	#isGoing = false;
@@ -80,8 +102,35 @@ export class Tasks implements FeatureHost {
 		this.#kernel = kernel;
 		this.#options = options;
 		if (!options) return;
-		this.#reread = new Reread(kernel, options.backend);
-		this.#starts = new Starts(kernel, options.backend, () => this.#soon());
+		const { backend, rewind = false } = options;
+		if (rewind) {
+			if (typeof backend !== "function") rewindable(backend);
+			this.restore = new TaskRestore(kernel, async () => rewindable(await this.#open()));
+		}
+		const { restore } = this;
+		this.#port =
+			typeof backend !== "function" && !restore
+				? backend
+				: taskPort(
+						{ transactions: true, supportsRewind: rewind },
+						() => this.#open(),
+						restore && ((make) => restore.write(make)),
+					);
+		this.#reread = new Reread(kernel, this.#port);
+		this.#starts = new Starts(kernel, this.#port, () => this.#soon());
+	}
+
+	#open(): Promise<TaskBackend> {
+		const { backend } = this.#options ?? {};
+		const { wal: log, isReadOnly: readOnly } = this.#kernel;
+		this.#opened ??= Promise.resolve(typeof backend === "function" ? backend({ log, readOnly }) : backend).catch(
+			(error: unknown) => {
+				// It may be there, or be sound, the next time.
+				this.#opened = undefined;
+				throw error;
+			},
+		) as Promise<TaskBackend>;
+		return this.#opened;
 	}
 
 	/** @throws RuntimeError `RUNTIME_NO_TASKS` where the runtime was opened without `tasks`; TaskError of the backend */
@@ -161,7 +210,7 @@ export class Tasks implements FeatureHost {
 		// What has changed is said beside the turn; its tools read what is so anyway.
 		this.#soon();
 		const { session } = frame;
-		return taskTools(this.#options.backend, {
+		return taskTools(this.#backend, {
 			entry: (task) => this.#entry(task),
 			inTurn: (act) => this.#inTurn(act),
 			bind: (task, role) => this.#bind(session, task, role),
@@ -174,6 +223,11 @@ export class Tasks implements FeatureHost {
 	}
 
 	async opened(): Promise<void> {
+		if (this.restore) {
+			await this.#assertRewindable();
+			// One that is away is told of when it is looked.
+			await this.restore.opened().catch(() => {});
+		}
 		this.#isOpen = true;
 		void this.#lookAt();
 	}
@@ -185,12 +239,30 @@ export class Tasks implements FeatureHost {
 
 	/** What was rewound is known as it was then. It is read anew once work may begin again. */
 	async moved(move: Moved): Promise<void> {
+		const { restore } = this;
+		if (restore) await restore.moved(move);
+		else if (takenBy(move))
+			throw new RuntimeError(
+				"RUNTIME_TASKS",
+				`the move at seq ${move.seq} takes tasks back, and is not finished; open it with those tasks, and \`rewind\``,
+				{ move: move.seq },
+			);
 		if (!this.#options) return;
 		this.#unlooked.push(move);
 		// One that a crash had cut is finished before it is open.
 		if (!this.#isOpen) return;
 		const looked = this.#kernel.sessions.rewinding?.then(() => this.#lookAt());
 		this.#looked = Promise.all([this.#looked, looked]);
+	}
+
+	async #assertRewindable(): Promise<void> {
+		const backend = await this.#open().catch(() => undefined);
+		try {
+			if (backend) rewindable(backend);
+		} catch (error) {
+			await backend?.close();
+			throw error;
+		}
 	}
 
 	/** Resolves when it was looked after each move so far, or could not be: before a close, whoever only reads then finds what is said. */
@@ -202,11 +274,14 @@ export class Tasks implements FeatureHost {
 		this.#isClosed = true;
 		this.#timer?.();
 		await this.#last;
-		await this.#options?.backend.close();
+		const { backend } = this.#options ?? {};
+		// One that was never asked was not opened.
+		const opened = await (typeof backend === "function" ? this.#opened?.catch(() => undefined) : backend);
+		await opened?.close();
 	}
 
 	get #backend(): TaskBackend {
-		if (this.#options) return this.#options.backend;
+		if (this.#port) return this.#port;
 		throw new RuntimeError(
 			"RUNTIME_NO_TASKS",
 			"this runtime was opened without `tasks`: it has no backend for them",
@@ -337,7 +412,8 @@ export class Tasks implements FeatureHost {
 
 	/** One at a time, each with what the one before has recorded. */
 	#inTurn<T>(act: () => Promise<T>): Promise<T> {
-		const done = this.#last.then(act);
+		const { restore } = this;
+		const done = this.#last.then(restore ? () => restore.keepAfter(act) : act);
 		this.#last = done.catch(() => {});
 		return done;
 	}
