@@ -181,6 +181,8 @@ function eventLine(event: OneLineEvent): string | undefined {
 			return undefined;
 		case "task_begun":
 			return `task ${oneLine(event.task, 40)} is ready: ${event.work} is started for it`;
+		case "task_waits":
+			return `task ${oneLine(event.task, 40)} is ready, and waits: ${oneLine(event.reason, 300)}`;
 		case "tasks_unread":
 			return `tasks cannot be read; other work goes on, and it is tried again: ${oneLine(event.reason, 160)}`;
 		case "config_kept":

@@ -1,6 +1,9 @@
 /** Tasks that live elsewhere, bound to sessions here: a rewind takes the binding along, and never the task. */
+
+import { defineSkill, done, type FoundSkills, next, type Skill, SkillError } from "@reyn/skill-resume";
 import { taskBegun, taskReported, taskSeen, taskSubscribed } from "@reyn/tasks";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { z } from "zod";
 import type { Runtime, RuntimeEvent, RuntimeOptions } from "../src/index.ts";
 import { copyState, everyCut } from "./cut.ts";
 import { type MemoryTasks, memoryTasks } from "./memory-tasks.ts";
@@ -216,6 +219,87 @@ test("what a task has started for it begins once it is ready, and its result is 
 		expect([kinds.length, prompts.length]).toEqual([kinds.length, 1]);
 		await again.runtime.close();
 	});
+});
+
+/** Three phases of no calls. */
+const count = defineSkill({
+	...{ name: "count", description: "Counts", input: z.unknown(), start: "one" },
+	phases: {
+		one: async () => next("two", 1),
+		two: async (_context, _input, before) => next("three", Number(before) + 1),
+		three: async (_context, _input, before) => done(Number(before) + 1),
+	},
+}) as Skill;
+
+test("a task whose skill does not load waits, says so once, and holds up no other; mended, it is begun", async () => {
+	const error = new SkillError("SKILL_UNTRUSTED", "nobody has said yet that count.ts may run", {});
+	const found: { now: FoundSkills } = { now: { skills: [], problems: [{ name: "count", path: "/count.ts", error }] } };
+	const { runtime, events } = await opened(project, { findSkills: async () => found.now });
+	runtime.resume();
+	await runtime.tasks.add({ title: "held up", key: "a", starts: { skill: "count" } });
+	await runtime.tasks.add({ title: "not", key: "b", starts: { prompt: "do it" } });
+	await runtime.idle();
+	await turn(runtime, "hello");
+	expect([backend.now("t1")?.status, backend.now("t2")?.status]).toEqual(["ready", "done"]);
+	expect(events.flatMap((event) => (event.type === "task_waits" ? [event] : []))).toEqual([
+		{ type: "task_waits", scope: main, task: "t1", reason: error.message },
+	]);
+	expect(events.filter(({ type }) => type === "tasks_unread")).toEqual([]);
+	found.now = { skills: [count], problems: [] };
+	await turn(runtime, "hello again");
+	await runtime.idle();
+	expect(backend.now("t1")).toMatchObject({ status: "done", outcome: "3" });
+	await runtime.close();
+});
+
+test("one that was begun, and whose skill does not load in the next process, waits there and is done in the one after", async () => {
+	const first = await opened(project, { skills: [count] });
+	first.runtime.resume();
+	await first.runtime.tasks.add({ title: "a", key: "a", starts: { skill: "count" } });
+	await first.runtime.idle();
+	await first.runtime.close();
+	const error = new SkillError("SKILL_LOAD", "count.ts:3: Unexpected token", {});
+	const problems = [{ name: "count", path: "/count.ts", error }];
+	await everyCut(project, async (state, kinds) => {
+		if (kinds.at(-1) !== taskBegun.kind) return;
+		backend = memoryTasks();
+		await backend.create({ title: "a" }, "a/1");
+		await backend.setStatus("t1", "ready", "a");
+		await emptyArea(state, "snapshots");
+		const held = await opened({ state }, { findSkills: async () => ({ skills: [], problems }) });
+		held.runtime.resume();
+		await held.runtime.tasks.add({ title: "b", key: "b", starts: { prompt: "do it" } });
+		await held.runtime.idle();
+		expect([backend.now("t1")?.status, backend.now("t2")?.status]).toEqual(["running", "done"]);
+		expect(held.events.filter(({ type }) => type === "task_waits")).toMatchObject([{ task: "t1" }]);
+		await held.runtime.close();
+		const again = await opened({ state }, { skills: [count] });
+		again.runtime.resume();
+		await again.runtime.idle();
+		expect(backend.now("t1")).toMatchObject({ status: "done", outcome: "3" });
+		await again.runtime.close();
+	});
+});
+
+test("rewound into what a task has started, the task is known as it is, and that is said once", async () => {
+	const { runtime } = await opened(project, { skills: [count] });
+	runtime.resume();
+	await runtime.tasks.add({ title: "a", key: "a", starts: { skill: "count" } });
+	await runtime.idle();
+	let into = 0;
+	for await (const { kind, seq } of runtime.wal.read()) if (kind === "skill_run_started") into = seq;
+	await runtime.checkout(into, "ada");
+	for (let times = 0; times < 3; times++) {
+		await runtime.idle();
+		await turn(runtime, "hello");
+	}
+	const seen: string[] = [];
+	for await (const record of runtime.wal.read({ after: into }))
+		if (taskSeen.is(record) && record.seq > into) seen.push(record.data.status);
+	expect(seen.filter((status) => status === "running")).toHaveLength(0);
+	expect(said(runtime).filter((text) => text.startsWith('t1 "a"'))).toHaveLength(1);
+	expect(who(runtime)).toContain("assignee of t1: main done");
+	await runtime.close();
 });
 
 test("without a backend no tools are offered, and who asks for tasks is told so", async () => {

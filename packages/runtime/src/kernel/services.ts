@@ -88,10 +88,12 @@ export const asker = service<Asker>("asker");
 
 /** Starts work for whoever gives it an id: of one id there is one work, whatever process asks. */
 export interface Starter<What> {
+	/** @throws what says that it cannot be started now, or never can */
+	check(what: What): Promise<void>;
 	/**
 	 * Starts it, unless there is one of this id in the session; resolves when its start is durable.
 	 *
-	 * @throws what says that it can never be started
+	 * @throws as `check` does
 	 */
 	begin(session: Session, work: StartedFor, what: What): Promise<void>;
 	/** Resolves when the work, which is under way in this process, is so no more; undefined: it is not. */

@@ -7,6 +7,7 @@ import { turnWork } from "./pieces.ts";
 import type { Turns } from "./turns.ts";
 
 export const starterOf = (turns: Turns): Starter<{ readonly prompt: string }> => ({
+	check: async () => {},
 	async begin(session, work, { prompt }) {
 		if (turnOf(session, work) === undefined) await turns.prompt(prompt, session.scope, [], { chain: work.id });
 	},

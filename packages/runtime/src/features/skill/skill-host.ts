@@ -8,6 +8,7 @@ import {
 	runLane,
 	runSkill,
 	runText,
+	type Skill,
 	type SkillQuestion,
 	type SkillResume,
 	type SkillRun,
@@ -59,7 +60,10 @@ export class SkillHost implements FeatureHost {
 		this.services = [
 			serve(
 				skillStarter,
-				starterOf((...started) => this.start(...started)),
+				starterOf(
+					(name) => this.#found(name),
+					(...started) => this.start(...started),
+				),
 			),
 		];
 		this.#children = new Children(kernel, {
@@ -98,12 +102,17 @@ export class SkillHost implements FeatureHost {
 		input: unknown,
 		run: string = `s${this.#kernel.ids.hex(3)}`,
 	): Promise<string> {
-		await this.skills.look();
-		const skill = this.skills.named(name);
+		const skill = await this.#found(name);
 		const { model } = this.#kernel.agent(session.scope);
 		await startRun(run, skill, input, runScope(session, run), session.log, model.id);
 		this.#launch(session, run);
 		return run;
+	}
+
+	/** As it is now. @throws SkillError why it does not load, or `SKILL_UNKNOWN` */
+	async #found(name: string): Promise<Skill> {
+		await this.skills.look();
+		return this.skills.named(name);
 	}
 
 	/**

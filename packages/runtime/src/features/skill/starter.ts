@@ -6,10 +6,15 @@ import { skillWork } from "./pieces.ts";
 
 export type SkillStarter = Starter<{ readonly skill: string; readonly input?: unknown }>;
 
-/** @param start starts a skill as the run of an id */
+/**
+ * @param find throws why a skill cannot be run
+ * @param start starts a skill as the run of an id
+ */
 export const starterOf = (
+	find: (skill: string) => Promise<unknown>,
 	start: (session: Session, skill: string, input: unknown, run: string) => Promise<unknown>,
 ): SkillStarter => ({
+	check: async ({ skill }) => void (await find(skill)),
 	async begin(session, { id }, { skill, input = {} }) {
 		if (!runOf(session, id)) await start(session, skill, input, id);
 	},

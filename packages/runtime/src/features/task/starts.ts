@@ -1,4 +1,5 @@
 /** Starts what a task has started for it once it is ready, and writes what comes of it as a comment: each once, wherever it is killed. */
+import { reasonOf } from "@reyn/journal/internal";
 import {
 	type Binding,
 	isOver,
@@ -14,6 +15,7 @@ import { codeOf, isReynError } from "@reyn/wal";
 import type { Kernel } from "../../kernel/feature.ts";
 import { type CameOf, type StartedFor, type Starter, skillStarter, turnStarter } from "../../kernel/services.ts";
 import type { Session } from "../../kernel/session.ts";
+import type { TaskEvent } from "./events.ts";
 
 /** More than this of what comes of it is not in its comment. */
 const MAX_TEXT = 20_000;
@@ -23,6 +25,8 @@ export class Starts {
 	readonly #backend: TaskBackend;
 	/** Called when what was started is over. */
 	readonly #over: () => void;
+	/** Why tasks that are ready are not begun. */
+	readonly #waiting = new Map<string, string>();
 	/** The works that are waited for. */
 	readonly #waited = new Set<string>();
 
@@ -43,19 +47,41 @@ export class Starts {
 		if (!session || !starts) return;
 		const { begun, status } = session.view.get(sessionTasks).find((each) => each.task === task) ?? {};
 		const known = begun && begun.seq > since && !begun.isReported ? begun : undefined;
+		if (!known && !(await this.#mayBegin(session, task, starts))) return;
 		const open = known ?? (await this.#begin(session, task, signal));
 		if (!open) return;
 		// Also where a process has died since it was recorded: of one key it is written once.
 		if (!known || status !== "running")
 			await this.#setStatus(session, task, "running", this.#key(open.seq, "running"), signal);
-		const came = await this.#cameOf(session, starts, { id: open.work, since: open.seq });
+		const came = await this.#cameOf(session, task, starts, { id: open.work, since: open.seq });
 		if (came) await this.#report(session, task, open, came, signal);
 	}
 
-	/** Records that it begins, if it is ready. */
+	/** Is it ready, and can it be started now, or never? What has to be mended before holds up no other task. */
+	async #mayBegin(session: Session, task: string, starts: TaskStart): Promise<boolean> {
+		if ((await this.#backend.get(task))?.status !== "ready") return false;
+		if (!("skill" in starts)) return true;
+		try {
+			await this.#kernel.get(skillStarter).check(starts);
+		} catch (error) {
+			if (this.#isHeldUp(session, task, error)) return false;
+			if (!isNever(error)) throw error;
+		}
+		this.#waiting.delete(task);
+		return true;
+	}
+
+	/** Can it be started once somebody has mended its skill? That is said, once for each reason. */
+	#isHeldUp({ scope }: Session, task: string, error: unknown): boolean {
+		if (!isReynError(error) || !error.code.startsWith("SKILL_") || isNever(error)) return false;
+		const reason = error.message;
+		if (this.#waiting.get(task) !== reason) this.#kernel.emit<TaskEvent>({ type: "task_waits", scope, task, reason });
+		this.#waiting.set(task, reason);
+		return true;
+	}
+
+	/** Records that it begins. */
 	async #begin(session: Session, task: string, signal: AbortSignal) {
-		const now = await this.#backend.get(task);
-		if (now?.status !== "ready") return undefined;
 		const work = `t${this.#kernel.ids.hex(4)}`;
 		const draft = taskBegun({ task, work });
 		const { seq, durable } = await this.#keep(() => session.log.append(draft, session.scope), signal);
@@ -64,7 +90,7 @@ export class Starts {
 	}
 
 	/** Starts it, unless there is such a work. Undefined: it is under way, or waits for somebody. */
-	async #cameOf(session: Session, starts: TaskStart, work: StartedFor): Promise<CameOf | undefined> {
+	async #cameOf(session: Session, task: string, starts: TaskStart, work: StartedFor): Promise<CameOf | undefined> {
 		const went = async <What>(starter: Starter<What>, what: What): Promise<CameOf | undefined> => {
 			await starter.begin(session, work, what);
 			this.#wait(starter.under(session, work), work.id);
@@ -75,8 +101,9 @@ export class Starts {
 				? went(this.#kernel.get(skillStarter), starts)
 				: went(this.#kernel.get(turnStarter), starts));
 		} catch (error) {
-			if (!isReynError(error) || !cannotBegin.includes(error.code)) throw error;
-			return { isDone: false, text: `it was not started: ${error.message}` };
+			if (this.#isHeldUp(session, task, error)) return undefined;
+			if (!isNever(error)) throw error;
+			return { isDone: false, text: `it was not started: ${reasonOf(error).message}` };
 		}
 	}
 
@@ -122,7 +149,11 @@ export class Starts {
 		outcome?: string,
 	): Promise<void> {
 		try {
-			const { title, status: is } = await this.#backend.setStatus(task, status, key, outcome?.toWellFormed());
+			const written = await this.#backend.setStatus(task, status, key, outcome?.toWellFormed());
+			// A write that was made before says how the task was then.
+			const { title, status: is } = (await this.#backend.get(task)) ?? written;
+			const known = session.view.get(sessionTasks).find((each) => each.task === task);
+			if (known?.title === title && known.status === is) return;
 			await this.#keep(() => session.log.append(taskSeen({ task, title, status: is }), session.scope), signal);
 		} catch (error) {
 			if (!(error instanceof TaskError) || !["TASK_STATUS", "TASK_UNKNOWN"].includes(error.code)) throw error;
@@ -140,4 +171,5 @@ export class Starts {
 }
 
 /** What another try would not mend. */
-const cannotBegin: readonly string[] = ["SKILL_UNKNOWN", "SKILL_INVALID_INPUT"];
+const isNever = (error: unknown): boolean =>
+	isReynError(error, "SKILL_UNKNOWN") || isReynError(error, "SKILL_INVALID_INPUT");

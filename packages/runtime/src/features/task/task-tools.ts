@@ -39,7 +39,9 @@ export function taskTools(backend: TaskBackend, ports: TaskToolPorts): readonly 
 			const written = await backend.written(key);
 			if (!written) return { kind: "not_done" };
 			if ("comment" in written) return { kind: "done", result: commentLine(written.comment) };
-			return { kind: "done", result: await follow(written.task, prepared) };
+			// As it is by now: others may have changed it since.
+			const now = (await backend.get(written.task.id)) ?? written.task;
+			return { kind: "done", result: await follow(now, prepared) };
 		});
 	return [
 		defineTool({
