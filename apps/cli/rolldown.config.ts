@@ -71,7 +71,7 @@ export default defineConfig(
 			input: { [name]: path },
 			platform: "node",
 			// What is native lies beside no bundle.
-			external: /^fs-native-extensions/,
+			external: /^(?:fs-native-extensions|better-sqlite3$)/,
 			resolve: {
 				conditionNames: ["@reyn/source", "import", "node"],
 				// For Node it has modules of the old kind, which ask for more of Node than it needs.

@@ -78,13 +78,12 @@ export async function rewindableSqliteTasks({
 }
 
 /** Each call opens the database, and lets go of it. */
-async function lookedAt({
+function lookedAt({
 	path,
 	directory,
 	log,
 	...given
-}: Pick<RewindableSqliteTasksOptions, "path" | "directory" | "log" | "clock" | "ids">): Promise<RewindableTasks> {
-	const { generationsIn } = await import("@reyn/snapshot/sqlite");
+}: Pick<RewindableSqliteTasksOptions, "path" | "directory" | "log" | "clock" | "ids">): RewindableTasks {
 	const ask = async <T>(about: (tasks: TaskBackend) => Promise<T>): Promise<T> => {
 		const tasks = sqliteTasks({ path, ...given });
 		try {
@@ -110,8 +109,11 @@ async function lookedAt({
 		comments: (...asked) => ask((tasks) => tasks.comments(...asked)),
 		written: (...asked) => ask((tasks) => tasks.written(...asked)),
 		changedSince: (...asked) => ask((tasks) => tasks.changedSince(...asked)),
-		prune: async (keep, { dryRun = false } = {}) =>
-			dryRun ? generationsIn({ directory, log }).filter((seq) => !keep(seq)) : refused(),
+		async prune(keep, { dryRun = false } = {}) {
+			if (!dryRun) return refused();
+			const { generationsIn } = await import("@reyn/snapshot/sqlite");
+			return generationsIn({ directory, log }).filter((seq) => !keep(seq));
+		},
 		...{ create: refused, setStatus: refused, comment: refused, link: refused },
 		...{ capture: refused, restoreToSeq: refused },
 		async close() {},
