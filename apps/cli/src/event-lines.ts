@@ -50,9 +50,9 @@ export function printSpace(event: RuntimeEvent): void {
 export const stoppedLine = ({ wasFull }: Stopped, goOn: string): string =>
 	`stopped; what is unfinished is kept${wasFull ? ", and what found no space is done again" : ""}. Go on with: ${goOn}`;
 
-/** Has a plan stopped that goes on when a person resumes it by name? */
-export const isPaused = (event: RuntimeEvent): event is Extract<RuntimeEvent, { type: "plan_end" }> =>
-	event.type === "plan_end" && event.outcome === "paused";
+/** Has a plan or a skill run stopped that goes on when a person resumes it by name? */
+export const isPaused = (event: RuntimeEvent): event is Extract<RuntimeEvent, { type: "plan_end" | "skill_end" }> =>
+	(event.type === "plan_end" || event.type === "skill_end") && event.outcome === "paused";
 
 /** Has work ended that `resume` goes on with? */
 export const isUnfinished = (event: RuntimeEvent): event is Extract<RuntimeEvent, { outcome: unknown }> =>
@@ -70,7 +70,10 @@ export function eventLines(event: RuntimeEvent, say: Suggest = reyn): readonly s
 	}
 	if (event.type === "plan_amended") return stepsLines(event, " from here on");
 	if (!isPaused(event)) return [eventLine(event) ?? []].flat();
-	const { plan, reason = "" } = event;
+	const { reason = "" } = event;
+	if (event.type === "skill_end")
+		return [`skill ${event.run} is paused: ${oneLine(reason, 300)}; go on with: ${say`skill resume ${event.run}`}`];
+	const { plan } = event;
 	return [`plan ${plan} is paused: ${oneLine(reason, 100)}; go on with: ${say`plan resume ${plan}`}`];
 }
 

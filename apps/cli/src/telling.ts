@@ -16,8 +16,8 @@ export class Telling {
 	readonly turns = new Set<number>();
 	/** Of the newest compaction: how many tokens a model is shown of what was said. */
 	compacted: { readonly before: number; readonly after: number } | undefined;
-	/** Why plans are paused, by their ids. */
-	readonly paused = new Map<string, string>();
+	/** Which plans and skill runs are paused, and why, by their ids. */
+	readonly paused = new Map<string, { readonly plan?: string; readonly run?: string; readonly why: string }>();
 	/** The calls that were in doubt, and what was decided of each. */
 	readonly inDoubt: Pick<Extract<RuntimeEvent, { type: "in_doubt" }>, "name" | "lane" | "decision">[] = [];
 	/** What became of the steps of skill runs that have gone on. */
@@ -71,7 +71,8 @@ export class Telling {
 		const { reason = "" } = event;
 		for (const ended of [this.unfinished, this.paused, this.#failed]) ended.delete(id);
 		if (event.type === "plan_end" && event.failed.length > 0) this.#failed.add(id);
-		if (isPaused(event)) this.paused.set(id, reason);
+		if (isPaused(event))
+			this.paused.set(id, { ...(event.type === "plan_end" ? { plan: id } : { run: id }), why: reason });
 		if (isUnfinished(event)) this.unfinished.set(id, reason);
 	}
 

@@ -81,7 +81,7 @@ export async function work({ globals, format, restore = true, unanswered, sessio
 			.findLast(({ turn }) => telling.turns.has(turn));
 		const { unfinished, paused, messages, compacted, inDoubt, resumed } = telling;
 		const left = unfinished.size > 0 ? { unfinished: [...unfinished.values()], goOn: reyn`resume` } : {};
-		const waits = paused.size > 0 ? { paused: [...paused].map(([plan, why]) => ({ plan, why })) } : {};
+		const waits = paused.size > 0 ? { paused: [...paused.values()] } : {};
 		const asked = questions.length > 0 ? { questions } : {};
 		const said = { reply: reply?.text ?? "", messages, ...(compacted && { compacted }) };
 		const gone = { ...(inDoubt.length > 0 && { inDoubt }), ...(resumed.length > 0 && { resumed }) };

@@ -3,9 +3,16 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openRuntime, type Runtime, type RuntimeOptions } from "@reyn/runtime";
+import { defineSkill, type Skill } from "@reyn/skill-resume";
 import { afterAll, afterEach, beforeEach, expect, test, vi } from "vitest";
+import { z } from "zod";
 import { pauseless } from "../../../tests/kit/timers.ts";
 import { work } from "../src/work.ts";
+
+const mail = defineSkill({
+	...{ name: "mail", description: "mails", input: z.unknown(), start: "send" },
+	phases: { send: async () => Promise.reject(new Error("no mail")) },
+}) as Skill;
 
 /** What the model does in its next calls; then it answers. */
 let refusals: unknown[] = [];
@@ -61,6 +68,7 @@ vi.mock("../src/context.ts", () => ({
 			state: join(cwd, ".reyn"),
 			model,
 			tools: [],
+			skills: [mail],
 			timers: pauseless(),
 			...more,
 		}),
@@ -172,4 +180,25 @@ test("a plan that a person pauses says why and how it goes on, once, and ends wi
 	const resumed = await run("json", undefined, async (runtime) => void (await runtime.resumePlan(plan)));
 	expect(JSON.parse(resumed.stdout)).toMatchObject({ exitCode: 0, messages: [{ from: plan, text: "a whole answer" }] });
 	expect(JSON.parse(resumed.stdout)).not.toHaveProperty("paused");
+});
+
+test("a skill run that has failed too often says so and which command goes on with it, once, and ends with 4", async () => {
+	let id = "";
+	const failed = await run("text", undefined, async (runtime) => {
+		id = await runtime.runSkill("mail", {});
+	});
+	expect([failed.exitCode, (await run("text")).exitCode]).toEqual([1, 1]);
+	const why = 'it has failed at 3 starts in phase "send", visit 1: no mail';
+	const { exitCode, stderr } = await run("text");
+	expect(stderr.split("\n").filter((line) => /paused|stopped|go on/.test(line))).toEqual([
+		`skill ${id} is paused: ${why}; go on with: reyn skill resume ${id}`,
+	]);
+	expect(exitCode).toBe(4);
+	// A resume counts anew.
+	const again = await run("json", undefined, (runtime) => runtime.resumeSkillRun(id));
+	expect(JSON.parse(again.stdout)).toMatchObject({ unfinished: ["no mail"], exitCode: 1 });
+	await run("text");
+	expect(JSON.parse((await run("json")).stdout)).toEqual(
+		expect.objectContaining({ paused: [{ run: id, why }], exitCode: 4 }),
+	);
 });

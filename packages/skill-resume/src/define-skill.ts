@@ -2,7 +2,7 @@
 import type { ModelReply, ModelRequest, Purity, Step, StepContext } from "@reyn/journal";
 import type { AgentOptions, AskOptions, BranchesFailed, JsonSchema } from "@reyn/journal/script";
 import type { StandardSchemaV1 } from "@reyn/wal";
-import { assertGraph } from "./graph.ts";
+import { asSkill } from "./definition.ts";
 
 /** A piece of work in phases. Each phase runs once per visit, and its output goes to the next one. */
 export interface Skill<Input = unknown> {
@@ -113,12 +113,12 @@ export type StepOptions<T> = Pick<Step<T>, "empty" | "purity" | "reconcile" | "r
 /**
  * Defines a skill; the types of its input follow from the schema.
  *
- * @throws SkillError `SKILL_GRAPH` for phases that lead nowhere, that nothing leads to, or that have no way to the end
+ * @throws SkillError `SKILL_GRAPH` for what is no skill, naming the field; for phases that lead nowhere, that nothing leads to, or that
+ * have no way to the end
  */
 export function defineSkill<Input>(
 	spec: Omit<Skill<Input>, "maxVisits" | "purity"> & Partial<Pick<Skill<Input>, "maxVisits" | "purity">>,
 ): Skill<Input> {
-	const skill: Skill<Input> = { maxVisits: 10, purity: "side_effect", ...spec };
-	assertGraph(skill);
-	return skill;
+	const { maxVisits, purity } = asSkill(spec, "SKILL_GRAPH", "what is defined is no skill");
+	return { ...spec, maxVisits, purity };
 }

@@ -1,11 +1,13 @@
 /** Runs a skill from wherever it stands: a fresh run and a resumed one take the same path. */
+import { inspect } from "node:util";
 import { laneClosed, type Model, runProgram, type Tool, type Using, whenSpace } from "@reyn/journal";
 import { ProgramEnded } from "@reyn/journal/internal";
 import type { Question } from "@reyn/journal/script";
 import { entryAt } from "@reyn/snapshot";
 import { type Scope, systemTimers } from "@reyn/wal";
+import { z } from "zod";
 import type { SkillChildren } from "./children.ts";
-import type { Skill, Transition } from "./define-skill.ts";
+import type { Skill } from "./define-skill.ts";
 import { SkillError } from "./errors.ts";
 import { failureIn } from "./failed-starts.ts";
 import { runModelPhase } from "./model-phase.ts";
@@ -133,7 +135,7 @@ async function runPhase<Input>(
 		}
 	});
 
-	const completed = phaseCompleted({ run: id, phase, visit, ...landing(skill, result) });
+	const completed = phaseCompleted({ run: id, phase, visit, ...landing(skill, phase, result) });
 	const { durable } = await patiently(path, ports, () => {
 		ports.log.append(completed, scope);
 		return ports.log.append(laneClosed({ lane: path }), scope);
@@ -153,11 +155,28 @@ function patiently<T>(
 	return whenSpace(write, waiting, timers, signal);
 }
 
-function landing<Input>(skill: Skill<Input>, result: Transition): { output: unknown; next?: string } {
-	if (result.kind === "done") return { output: asKept(result.output) };
-	if (!entryAt(skill.phases, result.phase)) throw transition(skill, `next phase "${result.phase}"`);
-	return { output: asKept(result.output), next: result.phase };
+/** @param returned by code that somebody wrote: it may be anything */
+function landing<Input>(skill: Skill<Input>, phase: string, returned: unknown): { output: unknown; next?: string } {
+	const found = transitionSchema.safeParse(returned);
+	if (!found.success)
+		throw new SkillError(
+			"SKILL_TRANSITION",
+			`phase "${phase}" of ${skill.name} returned ${cut(inspect(returned, SHORT))}; a phase returns next(phase, output) or done(output)`,
+			{ skill: skill.name, phase },
+		);
+	const { data } = found;
+	if (data.kind === "done") return { output: asKept(data.output) };
+	if (!entryAt(skill.phases, data.phase)) throw transition(skill, `next phase "${data.phase}"`);
+	return { output: asKept(data.output), next: data.phase };
 }
+
+const transitionSchema = z.discriminatedUnion("kind", [
+	z.object({ kind: z.literal("next"), phase: z.string(), output: z.unknown() }),
+	z.object({ kind: z.literal("done"), output: z.unknown() }),
+]);
+
+const SHORT = { breakLength: Number.POSITIVE_INFINITY, depth: 1, maxArrayLength: 3, maxStringLength: 60 };
+const cut = (text: string): string => (text.length > 200 ? `${text.slice(0, 199).toWellFormed()}…` : text);
 
 function transition<Input>(skill: Skill<Input>, what: string): SkillError {
 	return new SkillError(

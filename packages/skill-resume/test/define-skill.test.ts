@@ -17,6 +17,46 @@ test("a phase ends with a next one or with none", () => {
 	expect(done("a report")).toEqual({ kind: "done", output: "a report" });
 });
 
+test.each<[string, Record<string, unknown>, string]>([
+	["a phase that is none", { phases: { write: 5 } }, "phases.write: expected a function, or { instructions"],
+	["no phases", { phases: null }, "phases: expected phases by their names"],
+	["a skill without a name", { name: "" }, "name: expected a name of 1 to 200 characters, without /"],
+	["a skill whose name is a path", { name: "A/../b" }, "name: expected a name of 1 to 200 characters, without /"],
+	["one that is the directory above", { name: ".." }, "name: expected a name of 1 to 200 characters, without /"],
+	[
+		"a phase without a name",
+		{ start: "", phases: { "": write } },
+		'phases."": expected a name of 1 to 200 characters, without /',
+	],
+	[
+		"a phase whose name is a path",
+		{ phases: { write, "A/../b": write } },
+		'phases."A/../b": expected a name of 1 to 200 characters, without /',
+	],
+	["no schema of its input", { input: 5 }, "input: expected a schema"],
+	["no start", { start: undefined }, "start: Invalid input"],
+	["a limit of none", { maxVisits: 0 }, "maxVisits: "],
+	["a purity that is none", { purity: "clean" }, "purity: "],
+])("a definition with what cannot be is refused, and the field named: %s", (_, wrong, message) => {
+	expect(() => defineSkill({ ...spec, ...wrong } as typeof spec)).toThrow(
+		expect.objectContaining({
+			code: "SKILL_GRAPH",
+			message: expect.stringContaining(`what is defined is no skill: ${message}`),
+		}),
+	);
+});
+
+test("what is left out by undefined is as it is by default", () => {
+	const left = { ...spec, maxVisits: undefined, purity: undefined } as unknown as typeof spec;
+	expect(defineSkill(left)).toEqual({ ...spec, maxVisits: 10, purity: "side_effect" });
+});
+
+test("nothing at all is no skill", () => {
+	expect(() => defineSkill(undefined as unknown as typeof spec)).toThrow(
+		expect.objectContaining({ code: "SKILL_GRAPH", message: expect.stringContaining("it: Invalid input") }),
+	);
+});
+
 describe("phases that cannot be right are refused when a skill is defined", () => {
 	const to = (...ways: readonly string[]): Phase<unknown> => ({ instructions: "Work", next: ways });
 

@@ -233,6 +233,25 @@ describe("a transition that leads nowhere", () => {
 		expect(calls).toBe(0);
 	});
 
+	test.each<[string, unknown, string]>([
+		["nothing", undefined, "undefined"],
+		["null", null, "null"],
+		["a number", 5, "5"],
+		["a text", "write", "'write'"],
+		["an output as it is", { facts: 2 }, "{ facts: 2 }"],
+		["a next phase without its name", { kind: "next", output: 1 }, "{ kind: 'next', output: 1 }"],
+		["a long text", "x".repeat(1000), `'${"x".repeat(60)}'... 940 more characters`],
+	])("is said to be none where a phase gives %s", async (_, given, found) => {
+		await using process = await Process.start();
+		const write = (async () => given) as unknown as Phase<unknown>;
+		await expect(process.work(skillOf({ write }))).rejects.toMatchObject({
+			code: "SKILL_TRANSITION",
+			message: `phase "write" of report returned ${found}; a phase returns next(phase, output) or done(output)`,
+			detail: { skill: "report", phase: "write" },
+		});
+		expect(process.run()).toMatchObject({ status: "running", phase: "write" });
+	});
+
 	test("is refused at the start too, before anything is entered", async () => {
 		await using process = await Process.start();
 		// It was edited since it was defined.

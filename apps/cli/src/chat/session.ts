@@ -71,7 +71,10 @@ export async function chat(globals: Globals, options: ChatOptions): Promise<numb
 	const runtime = await openForWork(globals, {
 		onEvent(event: RuntimeEvent) {
 			plans = toldPlans(plans, event);
-			const isSaid = (isPaused(event) || event.type === "plan_amended") && changed.delete(event.plan);
+			const isSaid =
+				event.type === "plan_amended" || (event.type === "plan_end" && isPaused(event))
+					? changed.delete(event.plan)
+					: false;
 			if (!isSaid && !isTalkOfOther(event, scope)) face.show(event);
 			if (event.type !== "script" || event.event.type !== "ended" || isLeft) return;
 			const { run, event: end } = event;

@@ -2,11 +2,10 @@
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { isReynError, systemTimers, type Timers } from "@reyn/wal";
-import { z } from "zod";
 import type { Skill } from "../define-skill.ts";
+import { asSkill } from "../definition.ts";
 import { SkillError } from "../errors.ts";
 import type { FoundSkills, SkillProblem } from "../found-skills.ts";
-import { assertGraph } from "../graph.ts";
 import { type Loaded, loadModule, loadPackage, untrusted, withoutTypes } from "./loading.ts";
 import { hashOf, isSkillName, type SkillFile, skillFilesIn, skillNameOf, textOf } from "./skill-files.ts";
 
@@ -35,6 +34,8 @@ export interface SkillPlaces {
 	/** The timers of the limit. Default: those of the system. */
 	readonly timers?: Timers;
 }
+
+const EXPORTED = ["SKILL_LOAD", "its default export is no skill"] as const;
 
 /** A module may wait at its top for something that never comes. In milliseconds. */
 const MOST_MS = 10_000;
@@ -73,7 +74,7 @@ export async function findSkills({
 		try {
 			const { exports, hash = "" } = await inTime(loadPackage(name, from), timers);
 			for (const each of [exports.default].flat())
-				add({ ...asSkill(each), source: { path: name, hash } }, `the package ${name}`);
+				add({ ...asSkill(each, ...EXPORTED), source: { path: name, hash } }, `the package ${name}`);
 		} catch (error) {
 			problems.push({ name, path: name, error: asProblem(name, error) });
 		}
@@ -105,7 +106,7 @@ async function skillIn(
 	const { exports, read } = await inTime(loadModule(path, { directory, isTrusted, provides }), timers);
 	if (!("default" in exports))
 		throw new SkillError("SKILL_LOAD", "it has no default export; expected export default defineSkill({ … })");
-	const skill = { ...asSkill(exports.default), source: { path, hash: hashOfAll(file, read) } };
+	const skill = { ...asSkill(exports.default, ...EXPORTED), source: { path, hash: hashOfAll(file, read) } };
 	const name = skillNameOf(file.name);
 	if (skill.name !== name)
 		throw new SkillError(
@@ -144,51 +145,6 @@ async function inTime<T>(loading: Promise<T>, timers: Timers): Promise<T> {
 	} finally {
 		stop();
 	}
-}
-
-const isFunction = (value: unknown): boolean => typeof value === "function";
-const schema = z.custom<Skill["input"]>(
-	(value) => isFunction((value as Partial<Skill["input"]> | null)?.["~standard"]?.validate),
-	"expected a schema, such as z.object({ … })",
-);
-const phase = z.union(
-	[
-		z.custom<(...all: never) => unknown>(isFunction),
-		z.looseObject({
-			instructions: z.string(),
-			tools: z.array(z.string()).optional(),
-			output: schema.optional(),
-			next: z.union([z.string(), z.array(z.string())]).optional(),
-			maxRounds: z.int().positive().optional(),
-		}),
-	],
-	{ error: "expected a function, or { instructions, tools, output, next } for a model" },
-);
-/** What another copy of this package has defined is a skill too. */
-const skillSchema = z.looseObject({
-	name: z.string().min(1).max(200),
-	description: z.string(),
-	input: schema,
-	start: z.string(),
-	phases: z.record(z.string(), phase),
-	maxVisits: z.int().positive().default(10),
-	purity: z.enum(["pure", "world", "side_effect", "external", "llm"]).default("side_effect"),
-});
-
-/** @throws SkillError `SKILL_LOAD` naming the field, `SKILL_GRAPH` */
-function asSkill(value: unknown): Skill {
-	const found = skillSchema.safeParse(value);
-	if (!found.success) {
-		const wrong = found.error.issues.map(({ path, message }) => `${path.join(".") || "it"}: ${message}`).join("; ");
-		const [, field] = found.error.issues[0]?.path ?? [];
-		const isPhase = found.error.issues[0]?.path[0] === "phases" && field !== undefined;
-		throw new SkillError("SKILL_LOAD", `its default export is no skill: ${wrong}`, {
-			...(isPhase && { phase: String(field) }),
-		});
-	}
-	const skill = found.data as unknown as Skill;
-	assertGraph(skill);
-	return skill;
 }
 
 /** Named with its file, and its line where that is known. */

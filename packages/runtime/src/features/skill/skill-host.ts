@@ -239,13 +239,11 @@ export class SkillHost implements FeatureHost {
 		return sayEnd(session, { ...endOf(session, run), giveUp }, this.#messages, keep);
 	}
 
-	/** Tells that a run has stopped. The end of a run is told from its record instead. */
+	/** Tells that a run has stopped. Its end, or that it has failed too often, is told from its record instead. */
 	#emitStop(session: Session, run: string, { outcome, reason }: Went): void {
-		if (outcome !== "stopped") return;
-		// Of one that has failed too often, that it is paused.
-		const { why = reason } = runOf(session, run) ?? {};
+		if (outcome !== "stopped" || runOf(session, run)?.why !== undefined) return;
 		const end = { type: "skill_end", scope: session.scope, run, outcome } as const;
-		const stopped: SkillEnd = { ...end, ...(why === undefined ? {} : { reason: why }) };
+		const stopped: SkillEnd = { ...end, ...(reason === undefined ? {} : { reason }) };
 		this.#kernel.emit(stopped);
 	}
 }

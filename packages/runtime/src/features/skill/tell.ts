@@ -7,6 +7,7 @@ import {
 	skillRunCompleted,
 	skillRunDiscarded,
 	skillRunIn,
+	skillRunPaused,
 	skillRuns,
 } from "@reyn/skill-resume";
 import type { WalRecord } from "@reyn/wal";
@@ -16,6 +17,12 @@ import type { SkillEnd } from "./events.ts";
 import { parentStep } from "./pieces.ts";
 
 export async function tellSkill(record: WalRecord, context: TellContext): Promise<readonly SkillEnd[]> {
+	if (skillRunPaused.is(record)) {
+		const { run, reason } = record.data;
+		// A rewind, which says so itself, gives no reason.
+		if (reason === undefined) return [];
+		return [{ type: "skill_end", scope: sessionOf(record.scope), run, outcome: "paused", reason }];
+	}
 	const isDiscarded = skillRunDiscarded.is(record);
 	if (!isDiscarded && !skillRunCompleted.is(record)) return [];
 	const { run } = record.data;
