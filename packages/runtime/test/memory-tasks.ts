@@ -23,7 +23,8 @@ export interface MemoryTasks extends TaskBackend {
 	saved(): () => void;
 }
 
-export function memoryTasks(): MemoryTasks {
+/** @param createdAt of all its tasks */
+export function memoryTasks(createdAt = 0): MemoryTasks {
 	const tasks = new Map<string, Task>();
 	const comments = new Map<string, TaskComment[]>();
 	const writes = new Map<string, TaskWritten>();
@@ -71,7 +72,7 @@ export function memoryTasks(): MemoryTasks {
 		asked: 0,
 		put: (id, change) =>
 			void store({
-				...{ id, title: id, description: "", status: "unassigned", waitsFor: [], createdAt: 0, changedAt: 0 },
+				...{ id, title: id, description: "", status: "unassigned", waitsFor: [], createdAt, changedAt: 0 },
 				...tasks.get(id),
 				...change,
 			}),
@@ -125,7 +126,7 @@ export function memoryTasks(): MemoryTasks {
 					description,
 					status,
 					waitsFor: [...waitsFor],
-					createdAt: 0,
+					createdAt,
 					changedAt: 0,
 				});
 			}),

@@ -281,6 +281,27 @@ test("one that was begun, and whose skill does not load in the next process, wai
 	});
 });
 
+test("where a backend begins anew, a task of the same id is another one: it is bound to nobody, and starts nothing", async () => {
+	const first = await opened(project, { skills: [count] });
+	await first.runtime.tasks.add({ title: "old work", key: "a", starts: { skill: "count" } });
+	await first.runtime.close();
+	backend = memoryTasks(1);
+	// It is not there yet when it is looked.
+	backend.isDown = true;
+	const { runtime } = await opened(project, { skills: [count] });
+	runtime.resume();
+	await runtime.idle();
+	backend.isDown = false;
+	const milk = await runtime.tasks.add({ title: "buy milk", key: "b" });
+	expect(milk).toMatchObject({ task: { id: "t1", title: "buy milk" }, requester: main });
+	expect([milk.assignee, milk.starts]).toEqual([undefined, undefined]);
+	await runtime.tasks.assign("t1", side, "c");
+	await runtime.idle();
+	expect(who(runtime)).toEqual(["requester of t1: main ready", "assignee of t1: side ready"]);
+	expect([backend.now("t1")?.status, await backend.comments("t1")]).toEqual(["ready", []]);
+	await runtime.close();
+});
+
 test("rewound into what a task has started, the task is known as it is, and that is said once", async () => {
 	const { runtime } = await opened(project, { skills: [count] });
 	runtime.resume();

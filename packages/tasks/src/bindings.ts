@@ -24,6 +24,7 @@ const claim = z.object({
 	/** Absent: it was given up. */
 	holder: holderSchema.optional(),
 	starts: taskStartSchema.optional(),
+	createdAt: z.number().optional(),
 });
 
 const sessionTask = z.object({
@@ -47,16 +48,18 @@ export type SessionTask = z.infer<typeof sessionTask>;
  */
 export const sessionTasks = defineProjection<readonly SessionTask[]>({
 	name: "tasks",
-	version: 1,
+	version: 2,
 	level: "session",
 	schema: z.array(sessionTask),
 	init: () => [],
+	// What version 2 added is optional.
+	migrate: (state) => state,
 	handle: (on) => [
-		on(taskSubscribed, (state, { task, role, holder, title, status, starts }, { seq }) =>
-			changed(state, task, { title, status, [role]: { seq, holder, ...(starts && { starts }) } }),
+		on(taskSubscribed, (state, { task, role, holder, title, status, starts, createdAt }, { seq }) =>
+			changed(state, task, { title, status, [role]: claimed({ seq, holder, starts, createdAt }) }),
 		),
-		on(taskRebound, (state, { task, role, to: holder, title, status, starts }, { seq }) =>
-			changed(state, task, { title, status, [role]: { seq, holder, ...(starts && { starts }) } }),
+		on(taskRebound, (state, { task, role, to: holder, title, status, starts, createdAt }, { seq }) =>
+			changed(state, task, { title, status, [role]: claimed({ seq, holder, starts, createdAt }) }),
 		),
 		on(taskUnbound, (state, { task, role, tell: text }, { seq }) =>
 			changed(state, task, { [role]: { seq }, ...(text !== undefined && { told: { seq, text } }) }),
@@ -75,6 +78,12 @@ export const sessionTasks = defineProjection<readonly SessionTask[]>({
 			return begun?.work === work ? changed(state, task, { begun: { ...begun, isReported: true } }) : state;
 		}),
 	],
+});
+
+const claimed = ({ seq, holder, starts, createdAt }: z.infer<typeof claim>): z.infer<typeof claim> => ({
+	...{ seq, holder },
+	...(starts && { starts }),
+	...(createdAt !== undefined && { createdAt }),
 });
 
 function changed(state: readonly SessionTask[], task: string, change: Partial<SessionTask>): readonly SessionTask[] {
@@ -102,11 +111,19 @@ export interface Binding {
 	/** What this session last knew of it. */
 	readonly title: string;
 	readonly status: Task["status"];
+	/** When the task that it is of was made. Absent: unknown. */
+	readonly createdAt?: number;
 	/** What becomes of it is started here, once it is ready. */
 	readonly starts?: TaskStart;
 	/** What was last started for it since the claim. */
 	readonly begun?: NonNullable<SessionTask["begun"]>;
 }
+
+/** Is it of this very task? Where a system begins anew it may give the same ids to others. */
+export const isOfTask = (
+	{ task, createdAt }: Pick<Binding, "task" | "createdAt">,
+	now: Pick<Task, "id"> & Partial<Pick<Task, "createdAt">>,
+): boolean => task === now.id && (createdAt === undefined || (now.createdAt ?? createdAt) === createdAt);
 
 const roles: readonly TaskRole[] = ["assignee", "requester"];
 
@@ -119,11 +136,15 @@ export function bindings(sessions: Iterable<TasksOf>): readonly Binding[] {
 	for (const { scope, tasks } of sessions)
 		for (const { task, title, status, begun, ...claims } of tasks)
 			for (const role of roles) {
-				const { seq: since = 0, holder, starts } = claims[role] ?? {};
+				const { seq: since = 0, holder, starts, createdAt } = claims[role] ?? {};
 				const key = `${role} ${task}`;
 				if (since <= (newest.get(key)?.since ?? 0)) continue;
 				const isOfClaim = role === "assignee" && begun !== undefined && begun.seq > since;
-				const more = { ...(starts && { starts }), ...(isOfClaim && { begun }) };
+				const more = {
+					...(starts && { starts }),
+					...(createdAt !== undefined && { createdAt }),
+					...(isOfClaim && { begun }),
+				};
 				newest.set(key, holder ? { task, role, holder, scope, since, title, status, ...more } : { since, holder });
 			}
 	return [...newest.values()].filter((each) => each.holder !== undefined).sort((a, b) => a.since - b.since);

@@ -1,6 +1,6 @@
 /** What is not with a task as the sessions that are bound to it know it: found out without asking anybody, recorded, then told. */
 import type { Draft } from "@reyn/wal";
-import type { Binding, TasksOf } from "./bindings.ts";
+import { type Binding, isOfTask, type TasksOf } from "./bindings.ts";
 import { type TaskRole, taskSeen, taskUnbound } from "./records.ts";
 import { isOver, type Task } from "./task.ts";
 
@@ -22,29 +22,30 @@ export interface Difference {
  */
 export function differences(
 	bound: readonly Binding[],
-	now: ReadonlyMap<string, Pick<Task, "title" | "status"> | undefined>,
+	now: ReadonlyMap<string, (Pick<Task, "title" | "status"> & Partial<Pick<Task, "createdAt">>) | undefined>,
 	before?: readonly Binding[],
 ): readonly Difference[] {
 	const isAgain = (binding: Binding): boolean => {
 		const then = before?.find((each) => each.task === binding.task && each.role === binding.role);
 		return before !== undefined && (then === undefined || !isSession(then, binding) || then.status !== binding.status);
 	};
-	const found = new Map<string, Difference>();
+	const all = new Map<string, Difference>();
 	for (const binding of bound) {
 		const { task, scope, title, status, role } = binding;
 		if (!now.has(task)) continue;
-		const is = now.get(task);
+		const found = now.get(task);
+		const is = found && isOfTask(binding, { id: task, ...found }) ? found : undefined;
 		const isBack = role === "assignee" && isAgain(binding);
 		if (is && is.title === title && is.status === status && !isBack) continue;
-		const key = `${scope.agent}/${scope.session} ${task}`;
-		const known = found.get(key);
-		found.set(key, {
+		const key = `${scope.agent}/${scope.session} ${is ? "" : "gone "}${task}`;
+		const known = all.get(key);
+		all.set(key, {
 			...{ scope, task, now: is },
 			bindings: known ? [...known.bindings, binding] : [binding],
 			isAgain: isBack || known?.isAgain === true,
 		});
 	}
-	return [...found.values()];
+	return [...all.values()];
 }
 
 const isSession = (a: Binding, b: Binding): boolean =>

@@ -31,6 +31,8 @@ const claim = {
 	starts: taskStartSchema.optional(),
 	/** The key of the write to its system that came before. Absent: there was none. */
 	key: z.string().optional(),
+	/** When the task was made, as its system says: one of the same id that was made at another time is another task. Absent: unknown. */
+	createdAt: z.number().optional(),
 };
 
 /** Bound anew: in the scope of the session that it is bound to, or whose task it is for. */

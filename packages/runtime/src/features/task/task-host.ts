@@ -5,6 +5,7 @@ import type { Tool } from "@reyn/journal";
 import { reasonOf } from "@reyn/journal/internal";
 import {
 	type Binding,
+	isOfTask,
 	type Task,
 	type TaskBackend,
 	type TaskComment,
@@ -303,7 +304,7 @@ export class Tasks implements FeatureHost {
 	}
 
 	#entry(task: Task): TaskEntry {
-		const of = (role: TaskRole) => this.bindings().find((each) => each.task === task.id && each.role === role);
+		const of = (role: TaskRole) => this.bindings().find((each) => isOfTask(each, task) && each.role === role);
 		const [assignee, requester] = [of("assignee"), of("requester")];
 		return {
 			task,
@@ -324,17 +325,18 @@ export class Tasks implements FeatureHost {
 	/** Records that a session is bound, unless it is so already; resolves once that is durable. */
 	async #bind(
 		session: Session,
-		{ id: task, title, status }: Task,
+		now: Task,
 		role: TaskRole,
 		more: { readonly key?: string; readonly starts?: TaskStart } = {},
 	): Promise<void> {
 		const { log, scope } = session;
-		const has = this.bindings().find((each) => each.task === task && each.role === role);
+		const { id: task, title, status, createdAt } = now;
+		const has = this.bindings().find((each) => isOfTask(each, now) && each.role === role);
 		const isOwn =
 			has && "session" in has.holder && has.holder.agent === scope.agent && has.holder.session === scope.session;
 		if (isOwn && (!more.starts || isDeepStrictEqual(has.starts, more.starts)))
 			return this.#know(session, { id: task, title, status });
-		const claim = { task, role, title, status, ...more };
+		const claim = { task, role, title, status, createdAt, ...more };
 		const draft = has
 			? taskRebound({ ...claim, from: has.holder, to: scope })
 			: taskSubscribed({ ...claim, holder: scope });
