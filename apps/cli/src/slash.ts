@@ -64,7 +64,7 @@ export function readSlash(line: string): Slashed {
 			if (key === undefined) throw new CliError("CLI_USAGE", `/${verb.name} has no ${next}; ${usage(verb)}`);
 			if (param?.isMany) raw[key] = [...((raw[key] as string[]) ?? []), unquoted(upToOption(rest))];
 			else if (param?.reads === "json") raw[key] = upToOption(rest).replace(/^'(.*)'$/, "$1");
-			else raw[key] = param?.as === "flag" ? !(isNo && param.negated !== undefined) : rest.shift();
+			else raw[key] = param?.as === "flag" ? !(isNo && param.negated !== undefined) : wholeValue(rest);
 		} else {
 			const [place] = places;
 			if (place?.[1].as === "text") raw[place[0]] = unquoted([next, ...rest.splice(0)].join(" "));
@@ -80,6 +80,14 @@ export function readSlash(line: string): Slashed {
 
 /** Quotes around the whole are of whoever is used to a shell, as are the single ones around JSON. */
 const unquoted = (text: string): string => text.replace(/^"([^"]*)"$/, "$1");
+
+/** A word, or several in quotes. */
+function wholeValue(rest: string[]): string | undefined {
+	const end = rest[0]?.startsWith('"')
+		? rest.findIndex((word, at) => word.endsWith('"') && (at > 0 || word !== '"'))
+		: 0;
+	return rest.length === 0 ? undefined : unquoted(rest.splice(0, Math.max(0, end) + 1).join(" "));
+}
 
 /** Texts of many words, and JSON, have spaces in them. */
 function upToOption(rest: string[]): string {

@@ -1082,10 +1082,14 @@ export class Runtime implements AsyncDisposable {
 	 * Removes what is older than the policy keeps, as `Timeline.gc` does, and then the blobs beside the log that nothing refers to any
 	 * more. A second call waits for the end of the first.
 	 */
-	async gc(policy: CollectionPolicy = {}): Promise<Collection> {
-		const collection = await this.#kernel.gc(policy);
-		if (!policy.dryRun) await this.tasks.restore?.collect();
-		return collection;
+	gc(policy: CollectionPolicy = {}): Promise<Collection> {
+		const { restore } = this.tasks;
+		const collected = this.#kernel.gc(policy);
+		if (!restore || policy.dryRun) return collected;
+		return collected.then(async (collection) => {
+			await restore.collect();
+			return collection;
+		});
 	}
 
 	/** Stops all work; it stays in flight, and goes on at the next start. */
