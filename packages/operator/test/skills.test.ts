@@ -194,3 +194,13 @@ test.each([
 	]);
 	expect(found).toMatchObject({ inDoubt: [{ name: "mail ada", started: begun }] });
 });
+
+test("a task is made for a skill that is there, or that does not load yet, and for no other", async () => {
+	const { begin } = verbOf("task add") as WorkVerb;
+	const add = (skill: string) => begin(house.runtime, { title: "Report", skill });
+	now = { skills: [review], problems: [problem] };
+	await expect(add("nope")).rejects.toMatchObject({ code: "SKILL_UNKNOWN" });
+	// The next fault is that this house has no tasks: what is looked at before was right.
+	for (const name of ["review", "report"]) await expect(add(name)).rejects.not.toMatchObject({ code: "SKILL_UNKNOWN" });
+	expect(house.runtime.tasks.pending()).toEqual([]);
+});
