@@ -26,7 +26,7 @@ export const planOption = (): Option =>
 export const policyOption = (): Option =>
 	new ProcessOption(
 		"--policy <policy>",
-		"what becomes of effects of skills that may or may not have happened, this once (default: as configured)",
+		"what becomes of effects of skills that may or may not have happened, this once; prompt means retry, and nobody is asked (default: as configured)",
 	).choices(skillResumeSchema.shape.default.unwrap().options);
 
 /** Those that were given with a command. */

@@ -47,7 +47,7 @@ export const rewindResult = z.object({
 export const costShape = z.object({ usd: z.string(), unknown: seq });
 
 /** What calls have cost; of `uncounted` further ones nobody knows the tokens. */
-const paid = z.object({ calls: seq, tokens: seq, cost: costShape, uncounted: seq.exactOptional() });
+export const paidForShape = z.object({ calls: seq, tokens: seq, cost: costShape, uncounted: seq.exactOptional() });
 
 const extent = z.object({
 	/** Absent: unknown, since a collection took records away; `messages` is then counted from the kept states. */
@@ -60,7 +60,7 @@ const extent = z.object({
 	scripts: texts,
 	others: texts.exactOptional(),
 	/** What its calls have cost, which stays paid. Absent: unknown. */
-	paid: paid.exactOptional(),
+	paid: paidForShape.exactOptional(),
 });
 
 /** What its calls beyond the target have cost, which is paid again. Absent: unknown. */
@@ -69,7 +69,7 @@ const again = z.object({
 	plans: texts,
 	runs: texts,
 	others: texts.exactOptional(),
-	paid: paid.exactOptional(),
+	paid: paidForShape.exactOptional(),
 	free: z.object({ calls: seq, tokens: seq }).exactOptional(),
 });
 

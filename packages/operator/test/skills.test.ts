@@ -124,3 +124,83 @@ test("a preview of a resume says where it goes on, and what is paid again at mos
 	now = { skills: [], problems: [problem] };
 	expect((await preview(id))[1]).toBe("it waits: /skills/report.ts:4: report has no way");
 });
+
+test("a preview of a resume says what is paid again since a rewind took it away, as the rewind's own has said", async () => {
+	hold = false;
+	const { tokens } = house.runtime.meter.paid;
+	const id = await run();
+	await house.runtime.idle();
+	const paid = `1 model call, ${house.runtime.meter.paid.tokens - tokens} tokens`;
+	const gathered = house.runtime.timeline
+		.checkpoints()
+		.filter(({ title }) => title === "report gather")
+		.map(({ seq }) => seq)
+		.sort((a, b) => a - b);
+	const ref = { ref: String(gathered[1]) };
+	const { lines } = await house.do("rewind", ref, { dryRun: true });
+	expect(lines).toContainEqual(expect.stringContaining(`skill run ${id}; who resumes it pays ${paid}`));
+	await house.do("rewind", ref);
+	const where = [
+		`skill run ${id} of report goes on in phase write, visit 1`,
+		"finished, and not run again: gather (2 times)",
+		"not paid again: what is recorded of this phase, 0 model calls, 0 tokens",
+	];
+	const again = expect.stringMatching(`^paid again, since a move took it away: ${paid}`);
+	expect(await preview(id)).toEqual([...where, again]);
+	// A second move further back, and one to where it stands, change nothing of that.
+	await house.do("rewind", { ref: String(gathered[0]) });
+	expect((await preview(id)).at(-1)).toEqual(again);
+	// Resumed, it has paid that: nothing is left to be paid again, also where a third move keeps it.
+	const before = house.runtime.meter.paid.tokens;
+	hold = true;
+	await house.runtime.resumeSkillRun(id);
+	await vi.waitUntil(() => house.runtime.meter.paid.tokens > before, 30_000);
+	expect(`1 model call, ${house.runtime.meter.paid.tokens - before} tokens`).toBe(paid);
+	expect(await preview(id)).toEqual([...where.slice(0, 2), `not paid again: what is recorded of this phase, ${paid}`]);
+});
+
+test.each([
+	["retry", "it is made again, unless it is known to have happened"],
+	["skip", "it is left out unless it is known whether it happened, so what it would give may be missing"],
+	["discard_skill", "the run is given up, unless it is known whether it happened"],
+] as const)("a preview of a resume names the effect in doubt, and that the policy is %s", async (policy, becomes) => {
+	const hanging = ({ signal }: { readonly signal: AbortSignal }) =>
+		new Promise<void>((_, reject) => signal.addEventListener("abort", () => reject(signal.reason), { once: true }));
+	const send = defineSkill({
+		...{ name: "send", description: "sends", input: z.unknown(), start: "mail" },
+		phases: {
+			async mail({ step, ask }) {
+				await step("noted", async () => 1, { purity: "side_effect" });
+				await Promise.all([ask("well?"), step("mail ada", hanging, { purity: "side_effect" })]);
+				return done("sent");
+			},
+		},
+	}) as Skill;
+	await using sending = await openHouse({
+		skills: [send],
+		skillResume: { default: "retry", per_skill: { send: policy } },
+	});
+	const id = await sending.runtime.runSkill("send", {});
+	let begun = 0;
+	await vi.waitUntil(async () => {
+		for await (const { seq, kind, data } of sending.runtime.wal.read())
+			if (kind === "step_started" && (data as { name: string }).name === "mail ada") begun = seq;
+		return begun > 0 && sending.runtime.questions().length > 0;
+	}, 30_000);
+	const { read, lines } = (verbOf("skill resume") as WorkVerb).preview as ReadVerb;
+	const found = await read(sending.runtime, { run: id });
+	expect(lines(found, say, {}).slice(-1)).toEqual([
+		`in doubt: mail ada, begun at #${begun}; ${becomes} (policy ${policy === "discard_skill" ? "discard" : policy})`,
+	]);
+	expect(found).toMatchObject({ inDoubt: [{ name: "mail ada", started: begun }] });
+});
+
+test("a task is made for a skill that is there, or that does not load yet, and for no other", async () => {
+	const { begin } = verbOf("task add") as WorkVerb;
+	const add = (skill: string) => begin(house.runtime, { title: "Report", skill });
+	now = { skills: [review], problems: [problem] };
+	await expect(add("nope")).rejects.toMatchObject({ code: "SKILL_UNKNOWN" });
+	// The next fault is that this house has no tasks: what is looked at before was right.
+	for (const name of ["review", "report"]) await expect(add(name)).rejects.not.toMatchObject({ code: "SKILL_UNKNOWN" });
+	expect(house.runtime.tasks.pending()).toEqual([]);
+});

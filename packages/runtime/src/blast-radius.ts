@@ -1,7 +1,7 @@
 /** Reports what a rewind or a checkout would touch, before anything is written. Reads only. */
 
-import { type Payment, type Prices, stepCompleted, stepStarted } from "@reyn/journal";
-import { openRuns, paymentOf } from "@reyn/journal/internal";
+import { type Payment, type Prices, stepCompleted, stepFailed, stepStarted } from "@reyn/journal";
+import { callKey, openRuns, paymentOf } from "@reyn/journal/internal";
 import { scriptRuns } from "@reyn/journal/script";
 import { inFlight, planRuns } from "@reyn/plan";
 import type { RewindMode } from "@reyn/rewind-modes";
@@ -151,8 +151,7 @@ export async function blastRadius(
 	const spent = whole.get(spentByDay);
 
 	const [leaves, returns, stays] = [new Tally(), new Tally(), new Tally()];
-	/** By the work whose calls they were. */
-	const paidAgain = new Map<string, Paid>();
+	const paidAgain = new PaidAgain();
 	// Only records after the fork can change: going to an ancestor changes nothing before it, and all lines agree up to the lowest target.
 	const fork = lineage.isAncestor(target, scope, drop) ? target : Math.min(target, lowestTarget(lineage.resets));
 	for await (const record of wal.read({ after: Math.max(fork, retainedFrom - 1), through: tip })) {
@@ -162,9 +161,7 @@ export async function blastRadius(
 		if (!tally) continue;
 		const payment = paymentOf(record, (call) => isCounted(spent, call));
 		tally.add(record, payment);
-		if (tally !== leaves || !payment || isAdopted(record, hypothetical)) continue;
-		const { work } = payment;
-		paidAgain.set(work, withPaid(paidAgain.get(work) ?? {}, payment));
+		if (tally === leaves && payment) paidAgain.add(record, payment, hypothetical);
 	}
 
 	const [present, future] = [byKey(runtime.sessions()), byKey(await sessionsThen(runtime, hypothetical))];
@@ -184,9 +181,7 @@ export async function blastRadius(
 	}
 	const pieces = states.flatMap(({ before, now }) => [before, now].flatMap((view) => piecesIn(features, view)));
 	const price = (works: readonly string[]): PaidFor | undefined =>
-		hypothetical.unknown.leaves
-			? undefined
-			: priceOf(works.map((work) => paidAgain.get(work) ?? {}).reduce(together, {}), prices);
+		hypothetical.unknown.leaves ? undefined : paidAgain.of(works, prices);
 	const boundIn = (views: readonly View[]): readonly string[] =>
 		bindings(views.map((view) => ({ scope: view.scope as SessionScope, tasks: view.get(sessionTasks) }))).map(
 			({ task }) => task,
@@ -205,6 +200,58 @@ export async function blastRadius(
 		grants: whole.get(grants).filter(({ seq }) => seq > target).length,
 		...(tasks.length > 0 && { tasks }),
 	};
+}
+
+/**
+ * What a skill run that goes on from where it stands pays again: what its calls have cost where it worked last, and this line of history
+ * lacks. Undefined: unknown, since `gc` took records away.
+ */
+export async function paidAgainBy(runtime: Runtime, run: string, scope: SessionScope): Promise<PaidFor | undefined> {
+	const { wal, timeline, prices } = runtime;
+	const { lineage, retainedFrom } = timeline;
+	const { started } = runtime.findSkillRun(run);
+	const paidAgain = new PaidAgain();
+	const name = `${SKILL}/${run}`;
+	if (!lineage.resets.some(({ seq }) => seq > started)) return paidAgain.of([name], prices);
+	if (started < retainedFrom) return undefined;
+	const spent = (await timeline.wholeLog.live()).view.get(spentByDay);
+	const left: (readonly [WalRecord, Payment])[] = [];
+	const here = new Set<string>();
+	let last = 0;
+	const kinds = { only: [stepCompleted.kind, stepFailed.kind] };
+	for await (const record of wal.read({ after: started, scope: { ...scope, run }, kinds })) {
+		const payment = paymentOf(record, (call) => isCounted(spent, call));
+		if (!payment) continue;
+		last = record.seq;
+		if (!lineage.isActive(record)) left.push([record, payment]);
+		else if (stepCompleted.is(record)) here.add(callKey(record.data));
+	}
+	const then = lineage.path(last, { ...scope, run });
+	for (const [record, payment] of left) {
+		const isHere = stepCompleted.is(record) && here.has(callKey(record.data));
+		if (!isHere && then.has(record)) paidAgain.add(record, payment, lineage);
+	}
+	return paidAgain.of([name], prices);
+}
+
+/** What is paid again, by the work whose calls they were. */
+class PaidAgain {
+	readonly #paid = new Map<string, Paid>();
+
+	/** @param after where the record does not count */
+	add(record: WalRecord, payment: Payment, after: Pick<HypotheticalHistory, "isActive">): void {
+		if (isAdopted(record, after)) return;
+		const { work } = payment;
+		this.#paid.set(work, withPaid(this.#paid.get(work) ?? {}, payment));
+	}
+
+	has(work: string): boolean {
+		return this.#paid.has(work);
+	}
+
+	of(works: readonly string[], prices: Prices): PaidFor {
+		return priceOf(works.map((work) => this.#paid.get(work) ?? {}).reduce(together, {}), prices);
+	}
 }
 
 /** A session, as it is and as the move would leave it. */
@@ -227,7 +274,7 @@ const sessionsThen = async ({ timeline }: Runtime, after: HypotheticalHistory): 
 	);
 
 /** The outcome of a call that is open at the target is taken over, and not paid for again. */
-const isAdopted = (record: WalRecord, after: HypotheticalHistory): boolean =>
+const isAdopted = (record: WalRecord, after: Pick<HypotheticalHistory, "isActive">): boolean =>
 	stepCompleted.is(record) &&
 	record.data.started !== undefined &&
 	after.isActive({ seq: record.data.started, scope: record.scope, kind: stepStarted.kind });

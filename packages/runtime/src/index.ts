@@ -27,6 +27,7 @@ export {
 	type Extent,
 	type MoveTo,
 	type PaidFor,
+	paidAgainBy,
 	type Unfinished,
 	type WorkAgain,
 } from "./blast-radius.ts";

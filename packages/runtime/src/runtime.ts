@@ -1,5 +1,5 @@
 /** The runtime, the main class of this package: one log, its timeline, and sessions with turns, plans, skills and scripts. */
-import type { Model, ModelPolicy, Prices, WorkFiles } from "@reyn/journal";
+import type { InDoubtPolicy, Model, ModelPolicy, Prices, WorkFiles } from "@reyn/journal";
 import { openRuns } from "@reyn/journal/internal";
 import { scriptRuns } from "@reyn/journal/script";
 import {
@@ -678,6 +678,11 @@ export class Runtime implements AsyncDisposable {
 	 */
 	findSkillRun(run: string): SkillRun {
 		return findRun(this.#ownerOfRun(run).view.get(skillRuns), run);
+	}
+
+	/** What becomes of a step in doubt of this skill, once its `reconcile` was asked and does not know. */
+	skillInDoubt(skill: string): InDoubtPolicy {
+		return this.#kernel.hostOf(this.#builtIn.skill).inDoubt(skill);
 	}
 
 	/**

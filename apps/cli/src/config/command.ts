@@ -124,7 +124,7 @@ const TEMPLATE = `# What holds for this directory; "reyn config print" shows all
 #   per_tool:
 #     shell: skip
 # skill_resume:
-#   default: retry        # retry, skip or discard_skill
+#   default: retry        # retry, skip or discard_skill; prompt means retry, and nobody is asked
 # scripts:
 #   isolate: true
 # rewind:

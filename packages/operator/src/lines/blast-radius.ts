@@ -36,7 +36,7 @@ export function radiusLines(
 }
 
 /** `2 model calls, 24 tokens ($0.0012)`. Unknown is not nothing. */
-function paidText(paid: PaidFor | undefined): string {
+export function paidText(paid: PaidFor | undefined): string {
 	if (!paid) return "an unknown number of tokens";
 	const { calls, tokens, cost, uncounted = 0 } = paid;
 	const price = costInWords(cost);

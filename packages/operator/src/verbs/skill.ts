@@ -1,14 +1,10 @@
-/** `skill list | show | run | discard | resume`: which skills there are, and their runs. */
+/** `skill list | show | run | discard`: which skills there are, and their runs. */
 
-import { journal } from "@reyn/journal";
-import { entriesOf, lanesOf } from "@reyn/journal/internal";
 import type { Runtime } from "@reyn/runtime";
 import {
-	analyze,
 	type FoundSkills,
 	jsonSchemaOf,
 	type Phase,
-	runLane,
 	type Skill,
 	skillNamed,
 	skillRunDiscarded,
@@ -22,7 +18,7 @@ import { oneLine } from "../text.ts";
 import { readVerb, workVerb, writeVerb } from "../verb.ts";
 import { session } from "./ref.ts";
 
-const run = word("run", "the id of a run in flight, as skill list has them", z.string());
+export const run = word("run", "the id of a run in flight, as skill list has them", z.string());
 const name = word("name", "a skill that there is", z.string());
 
 export const skillList = readVerb({
@@ -121,7 +117,7 @@ export async function skillsOf(runtime: Runtime): Promise<readonly z.infer<typeo
 	return runsOf(runtime, await runtime.skills());
 }
 
-function runsOf(runtime: Runtime, { skills, problems }: FoundSkills): readonly z.infer<typeof skillRunShape>[] {
+export function runsOf(runtime: Runtime, { skills, problems }: FoundSkills): readonly z.infer<typeof skillRunShape>[] {
 	return runtime.restored().runs.map(({ phase, hash, ...each }) => {
 		const skill = skills.find(({ name }) => name === each.skill);
 		const problem = problems.find(({ name }) => name === each.skill);
@@ -179,100 +175,4 @@ export const skillDiscard = writeVerb({
 	},
 	isDoneBy: (record, { run }) => skillRunDiscarded.is(record) && record.data.run === run,
 	lines: ({ run }) => [`skill run ${run} is discarded`],
-});
-
-const goingOnShape = z.object({
-	run: z.string(),
-	skill: z.string(),
-	tip: seq,
-	/** Where it goes on. Absent: all phases are finished, and its output is to be told. */
-	phase: z.string().exactOptional(),
-	visit: z.int().exactOptional(),
-	/** The phases that are finished, and are not run again, with how often each was. */
-	finished: z.record(z.string(), z.int()),
-	isChanged: z.literal(true).exactOptional(),
-	waits: z.string().exactOptional(),
-	/** What the model calls of the open phase cost so far. */
-	paid: z.object({ calls: z.int(), tokens: z.int() }),
-});
-
-async function goingOn(runtime: Runtime, run: string): Promise<z.infer<typeof goingOnShape>> {
-	// First: what comes while it is looked up was not seen.
-	const { tip } = runtime.wal;
-	const known = runtime.findSkillRun(run);
-	const found = await runtime.skills();
-	const told = runsOf(runtime, found).find((each) => each.run === run);
-	const start = found.skills.find(({ name }) => name === known.skill)?.start ?? "";
-	const at = analyze(known, start);
-	const { phase, visit } = at.kind === "phase" ? at : { phase: undefined, visit: 0 };
-	const open = at.kind === "phase" && at.entered ? at.phase : undefined;
-	const finished = Object.entries(known.visits).map(
-		([name, times]) => [name, name === open ? times - 1 : times] as const,
-	);
-	const lane = phase === undefined ? undefined : `${runLane(run)}/${phase}/${visit}`;
-	return {
-		...{ run, skill: known.skill, tip },
-		...(phase !== undefined && phase !== "" && { phase, visit }),
-		finished: Object.fromEntries(finished.filter(([, times]) => times > 0)),
-		...(told?.isChanged && { isChanged: true as const }),
-		...(told?.waits !== undefined && { waits: told.waits }),
-		paid: lane === undefined ? { calls: 0, tokens: 0 } : paidBelow(runtime, told?.scope, lane),
-	};
-}
-
-function paidBelow(runtime: Runtime, scope: z.infer<typeof skillRunShape>["scope"] | undefined, lane: string) {
-	const state = runtime.view(scope).get(journal);
-	const lanes = lanesOf(state).filter((each) => each === lane || each.startsWith(`${lane}/`));
-	const usages = lanes.flatMap((each) =>
-		entriesOf(state, each).flatMap(({ outcome }) => (outcome?.type === "completed" ? (outcome.usage ?? []) : [])),
-	);
-	const tokens = usages.reduce((sum, { inputTokens, outputTokens }) => sum + inputTokens + outputTokens, 0);
-	return { calls: usages.length, tokens };
-}
-
-function goingOnLines({
-	run,
-	skill,
-	phase,
-	visit,
-	finished,
-	isChanged,
-	waits,
-	paid,
-}: z.infer<typeof goingOnShape>): readonly string[] {
-	const stay = Object.entries(finished).map(([name, times]) => (times > 1 ? `${name} (${times} times)` : name));
-	const where = phase === undefined ? "has only its output to tell" : `goes on in phase ${phase}, visit ${visit}`;
-	const of = `${paid.calls} model ${paid.calls === 1 ? "call" : "calls"}, ${paid.tokens} tokens`;
-	return [
-		`skill run ${run} of ${skill} ${where}`,
-		...(waits === undefined ? [] : [`it waits: ${oneLine(waits, 300)}`]),
-		...(stay.length > 0 ? [`finished, and not run again: ${stay.join(", ")}`] : []),
-		isChanged
-			? `its skill has changed since it began: calls of this phase that are as they were are not paid again. Which those are is known only when it runs; at most paid again: ${of}`
-			: `not paid again: what is recorded of this phase, ${of}`,
-	];
-}
-
-export const skillResume = workVerb({
-	name: "skill resume",
-	summary: "go on with a run that is paused",
-	params: { run },
-	example: "s3f2a",
-	isAlone: true,
-	begun: z.object({ run: z.string() }),
-	preview: readVerb({
-		name: "skill resume",
-		summary: "where it goes on, whether its skill has changed since, and what may be paid again",
-		params: { run },
-		example: "s3f2a",
-		result: goingOnShape,
-		read: (runtime, { run }) => goingOn(runtime, run),
-		lines: goingOnLines,
-	}),
-	check: async (runtime, { run }) => void runtime.findSkillRun(run),
-	async begin(runtime, { run }) {
-		await runtime.resumeSkillRun(run);
-		return { run };
-	},
-	lines: ({ run }) => [`skill run ${run} goes on`],
 });

@@ -1,6 +1,7 @@
 /** `task list | show | add | assign | set`: tasks in another system, and who has them here. */
 import { randomUUID } from "node:crypto";
 import { taskLine, taskText } from "@reyn/runtime";
+import { skillNamed } from "@reyn/skill-resume";
 import { type TaskStart, taskStatusSchema } from "@reyn/tasks";
 import { z } from "zod";
 import { OperatorError } from "../errors.ts";
@@ -63,6 +64,11 @@ export const taskAdd = workVerb({
 	isAtOnce: true,
 	async begin(runtime, { title, for: requester, about: description, after: waitsFor, skill, input, prompt }) {
 		const starts = startOf(skill, input, prompt);
+		if (skill !== undefined) {
+			const found = await runtime.skills();
+			// One that does not load yet is waited for.
+			if (!found.problems.some(({ name }) => name === skill)) skillNamed(found, skill);
+		}
 		return runtime.tasks.add({
 			...{ title, key: `add/${randomUUID()}` },
 			...(description !== undefined && { description }),

@@ -1,5 +1,5 @@
 /** Hosts skill runs: starts, resumes and discards them. */
-import { type StepEvent, spillText, type Tool } from "@reyn/journal";
+import { type InDoubtPolicy, type StepEvent, spillText, type Tool } from "@reyn/journal";
 import {
 	type ChildPurity,
 	endsRun,
@@ -76,6 +76,11 @@ export class SkillHost implements FeatureHost {
 	/** The skills that there are now, and what does not load. */
 	get skills(): KnownSkills {
 		return this.#options.skills;
+	}
+
+	/** What becomes of a step in doubt of this skill, once its `reconcile` was asked and does not know. */
+	inDoubt(skill: string): InDoubtPolicy {
+		return policyFor(skill, this.#options.resume);
 	}
 
 	costBelow(session: Session, lane: string): ModelCost {
@@ -199,7 +204,7 @@ export class SkillHost implements FeatureHost {
 		const agent = this.#kernel.agentFor(session.scope, fromOf(id), begunWith);
 		const { kind, id: work } = parent === undefined ? fromOf(id) : parentStep(parent);
 		const piece = this.#kernel.find({ kind, id: work });
-		const whenInDoubt = policyFor(skill.name, this.#options.resume);
+		const whenInDoubt = this.inDoubt(skill.name);
 		const using = this.#kernel.using(session, signal);
 		const resumed = Resumed.of(session.scope, id, current(), skill);
 		const tellResumed = (): void => {
