@@ -83,14 +83,14 @@ test("work that did not stop in time is waited for no longer, stopped or not; a 
 		import { untilStopped } from ${stop};
 		setInterval(() => {}, 1000);
 		const close = async () => { throw Object.assign(new Error("a did not stop"), { code: "RUNTIME_NOT_QUIET" }); };
-		console.log(await untilStopped({ close }, async () => {}));
+		console.log(await untilStopped({ close }, async () => {}), process.listenerCount("SIGTERM"));
 		const working = untilStopped({ close }, () => new Promise(() => {}));
 		process.kill(process.pid, "SIGTERM");
 		console.log(await working);
 		process.kill(process.pid, "SIGTERM");`);
 	const ended = once(child, "exit");
 	const [said, why] = await Promise.all([text(child.stdout), text(child.stderr)]);
-	expect(said).toBe("undefined\n{ by: 'SIGTERM', wasFull: false }\n");
+	expect(said).toBe("undefined 0\n{ by: 'SIGTERM', wasFull: false }\n");
 	expect(why).toBe("reyn: a did not stop\nreyn: a did not stop\n");
 	expect(await ended).toEqual([null, "SIGTERM"]);
 });
