@@ -10,12 +10,10 @@ const isAtOnce = more.length === 0 && /^(-V|--version|-h|--help)$/.test(flag);
 if (!isAtOnce || !(await import("./at-once.ts")).answerAtOnce(flag)) {
 	const { keepCompiled } = await import("./compiled.ts");
 	keepCompiled();
-	const { heedReaders, main, reportUncaught } = await import("./main.ts");
+	const { end, heedReaders, main, reportUncaught } = await import("./main.ts");
 	heedReaders();
 	process.on("uncaughtException", (error) => process.exit(reportUncaught(error)));
-	const exitCode = await main(process.argv);
-	// Set already where nobody has read the last that was said.
-	process.exitCode ??= exitCode;
+	await end(await main(process.argv));
 }
 
 export {};

@@ -33,7 +33,7 @@ import {
 	processOptionsOf,
 } from "./work-options.ts";
 
-export { heedReaders } from "./stop.ts";
+export { end, heedReaders } from "./stop.ts";
 
 export async function main(argv: readonly string[]): Promise<number> {
 	let exitCode: number = exitCodes.ok;

@@ -105,6 +105,13 @@ export function heedUnwritten(heed: (name: OutputName, code: string | undefined)
 		process[name].on("error", ({ code }: NodeJS.ErrnoException) => heed(name, code));
 }
 
+/** Resolves once all that was said has left the process, or reaches nobody, which whoever heeds that was told. */
+export async function allWritten(): Promise<void> {
+	const streams = [process.stdout, process.stderr].filter(({ writableLength }) => writableLength > 0);
+	await Promise.all(streams.map((stream) => new Promise<void>((resolve) => stream.write("", () => resolve()))));
+	await new Promise((resolve) => setImmediate(resolve));
+}
+
 /** The terminal behind stdout, for the chat, which draws the last rows of it: what it writes was cleaned by whoever made it. */
 export const terminal = {
 	get isTTY(): boolean {

@@ -1,5 +1,6 @@
 /** `reyn ui`: the page, served by a process of its own. It has no lock: it reads, and what is confirmed is done by whoever has the log. */
 import { resolve } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { act, beginAnywhere, holderOf, type Places } from "@reyn/operator";
 import { layoutOf, mainSession, type Runtime, type RuntimeEvent } from "@reyn/runtime";
 import { serve } from "@reyn/ui";
@@ -48,10 +49,10 @@ export async function ui(globals: Globals, { port, readOnly = false, open = fals
 	else out.line(served.address);
 	err.line("the address is for one browser, within a minute; Ctrl-C ends the page, and nothing else");
 	const forget = open ? await opened(served.address) : undefined;
-	const close = async (): Promise<void> => {
+	const close = async (how: { readonly withinMs: number }): Promise<void> => {
 		await forget?.();
 		await served.close();
-		await works.stop();
+		await works.stop(how);
 	};
 	const stopped = await untilStopped({ close }, async (signal) => {
 		await new Promise<void>((resolve) => {
@@ -85,10 +86,15 @@ class Works {
 		this.places = { ...placesOf(globals), working: (use) => this.#working(globals, use) };
 	}
 
-	async stop(): Promise<void> {
+	/** @throws RuntimeError `RUNTIME_NOT_QUIET` */
+	async stop(how: { readonly withinMs: number }): Promise<void> {
 		this.#isStopped = true;
+		const stopped = Promise.allSettled(this.#under);
 		for (const runtime of this.#open) runtime.cancel();
-		await Promise.allSettled(this.#under);
+		const inTime = new AbortController();
+		const late = sleep(how.withinMs, "late", { signal: inTime.signal }).catch(() => {});
+		if ((await Promise.race([stopped, late])) !== "late") return inTime.abort();
+		await Promise.all([...this.#open].map((runtime) => runtime.close({ withinMs: 0 })));
 	}
 
 	#working<T>(globals: Globals, use: (runtime: Runtime) => Promise<T>): Promise<T> {

@@ -1106,9 +1106,13 @@ export class Runtime implements AsyncDisposable {
 	 * Cancels all work and waits until it is quiet, however long a tool takes to stop; waits for moves, discards and `gc` under way; then
 	 * closes the log. A full disk is not waited for: the promise rejects with `WAL_FULL`, and records that were not durable, so never
 	 * acknowledged, are made again at the next start. The log is closed even if work throws; the first error is thrown then.
+	 *
+	 * @param how `withinMs`: how long work may take to stop, in milliseconds; what has not stopped is left, and its records stay, as after
+	 * a kill. Default: as long as it takes
+	 * @throws RuntimeError `RUNTIME_NOT_QUIET` naming what did not stop; all is closed then
 	 */
-	close(): Promise<void> {
-		return this.#kernel.close();
+	close(how?: { readonly withinMs?: number }): Promise<void> {
+		return this.#kernel.close(how);
 	}
 
 	[Symbol.asyncDispose](): Promise<void> {

@@ -234,3 +234,25 @@ test("a rewind of the conversation alone does not stop a plan", async () => {
 	expect(runtime.view().hash()).toBe((await runtime.timeline.at(runtime.wal.tip, mainSession)).hash());
 	await runtime.close();
 });
+
+test("a close with a limit leaves what does not stop, names it, and closes all the same; it goes on with the next start", async () => {
+	const { runtime, used, gates } = await start();
+	await runtime.prompt("use");
+	await until(() => used.length === 1);
+	await expect(runtime.close({ withinMs: 20 })).rejects.toMatchObject({
+		code: "RUNTIME_NOT_QUIET",
+		message: expect.stringMatching(/^turn did not stop in time, and was left; what was recorded of it stays/),
+		detail: { still: ["turn"], cancelled: ["turn"] },
+	});
+	expect(used).toEqual(["begun", "cancelled"]);
+	// Who has the log next does what is left, and what comes of the call that was left counts for nothing.
+	const next = await start();
+	gates.tool.open();
+	expect(next.runtime.restored().turns).toHaveLength(1);
+	next.gates.tool.open();
+	next.runtime.resume();
+	await next.runtime.idle();
+	expect(next.used).toEqual(["begun"]);
+	expect(said(next.runtime)).toEqual(["use", "used", "echo: used"]);
+	await next.runtime.close({ withinMs: 20 });
+});

@@ -37,6 +37,11 @@ export class SentBefore {
 		return this.#last as Promise<void>;
 	}
 
+	/** Resolves when all that was added is there. */
+	written(): Promise<unknown> {
+		return this.#last;
+	}
+
 	async #write(texts: readonly string[]): Promise<void> {
 		const beside = `${this.#path}.${process.pid}`;
 		const lines = texts.map((text) => `${JSON.stringify({ text })}\n`).join("");

@@ -59,7 +59,8 @@ export async function chat(globals: Globals, options: ChatOptions): Promise<numb
 	await assertModels(globals);
 	await assertReady(globals);
 	// What is sent may come before the runtime is open; none of it is lost.
-	const face = await faceOf(globals, plain);
+	const sent = new SentBefore(join(secretsDirectory(), "history.jsonl"), redactSecrets(process.env));
+	const face = await faceOf(globals, plain, sent);
 	let scope: SessionScope = options.session ?? options.resume ?? mainSession;
 	let plans: readonly PlanCard[] = [];
 	/** The plans that are changed from here: what came of that is said by the command. */
@@ -96,7 +97,6 @@ export async function chat(globals: Globals, options: ChatOptions): Promise<numb
 		await runtime.close();
 		throw error;
 	}
-	let isUnfinished = false;
 	let failed: number = exitCodes.ok;
 	const stopped = await untilStopped(runtime, async (signal) => {
 		signal.addEventListener("abort", () => face.close());
@@ -127,10 +127,11 @@ export async function chat(globals: Globals, options: ChatOptions): Promise<numb
 		} finally {
 			isLeft = true;
 			face.close();
-			const { plans, runs, turns } = runtime.restored();
-			isUnfinished = plans.length + runs.length + turns.length > 0;
 		}
 	});
+	const { plans: ofPlans, runs, turns } = runtime.restored();
+	const isUnfinished = ofPlans.length + runs.length + turns.length > 0;
+	await sent.written();
 	const again = stopped?.wasFull ? ", and what found no space is done again" : "";
 	if (isUnfinished || stopped?.wasFull) out.line(`unfinished work is kept${again}; go on later with: ${chatIn(scope)}`);
 	else if (stopped?.by === "SIGINT") out.line(`go on later with: ${chatIn(scope)}`);
@@ -145,7 +146,7 @@ function chatIn({ agent, session }: SessionScope): string {
 	return session === mainSession.session ? reyn`chat` : reyn`chat -r ${session}`;
 }
 
-async function faceOf(globals: Globals, plain: boolean): Promise<Face> {
+async function faceOf(globals: Globals, plain: boolean, sent: SentBefore): Promise<Face> {
 	const isTyped = process.stdin.isTTY === true;
 	const { TERM, REYN_SCREEN_READER, INK_SCREEN_READER } = process.env;
 	const isHeard = [REYN_SCREEN_READER, INK_SCREEN_READER].some(
@@ -153,7 +154,6 @@ async function faceOf(globals: Globals, plain: boolean): Promise<Face> {
 	);
 	if (!isTyped || !terminal.isTTY || plain || isHeard || TERM === "dumb") return new Plain(isTyped && terminal.isTTY);
 	const { Live } = await import("./live.ts");
-	const sent = new SentBefore(join(secretsDirectory(), "history.jsonl"), redactSecrets(process.env));
 	return new Live(await sent.read(), {
 		commands,
 		sent,

@@ -42,7 +42,7 @@ import type { KernelEvent, ModelChanged } from "./events.ts";
 import type { Agent, Feature, FeatureHost, Frame, Kernel, Piece } from "./feature.ts";
 import { Meter, type MeterReading, type ModelCost, sumOf } from "./meter.ts";
 import { Pump, type Subscription, type Tell, type Told } from "./pump.ts";
-import { asNotQuiet, rebuild } from "./rewind.ts";
+import { asNotQuiet, notStopped, rebuild } from "./rewind.ts";
 import type { Service } from "./services.ts";
 import type { Session } from "./session.ts";
 import { keptScopes, mainSession, Sessions } from "./sessions.ts";
@@ -536,13 +536,16 @@ export class OpenKernel implements Kernel {
 	/**
 	 * Cancels what is under way, waits until it is quiet and until what ends or moves something is over, and closes the log. A full
 	 * disk is not waited for. The log is closed whatever the work throws; the first error is thrown then.
+	 *
+	 * @param how how long work may take to stop, in milliseconds. Default: as long as it takes
 	 */
-	async close(): Promise<void> {
+	async close({ withinMs }: { readonly withinMs?: number } = {}): Promise<void> {
 		this.#isClosing = true;
 		// No work may begin any more, or this would wait for its end. It is recorded, and begins at the next start.
 		for (const session of this.sessions) session.close();
 		this.cancel();
-		const over = Promise.all([this.#quiet(), this.#collecting, ...this.#ending]);
+		const stopped = this.#inTime(Promise.all([this.#quiet(), ...this.#ending]), withinMs);
+		const over = Promise.all([stopped, this.#collecting]);
 		const [quiet] = await Promise.allSettled([Promise.race([over, this.space.whenNone])]);
 		const [hosts] = await Promise.allSettled([Promise.all([...this.#hosts.values()].map((host) => host.close?.()))]);
 		// Told before the log closes, which ends those who follow it.
@@ -551,11 +554,22 @@ export class OpenKernel implements Kernel {
 		const [closed] = await Promise.allSettled([this.wal.close()]);
 		// Work that waited for space has failed by now; work that began meanwhile is cancelled too.
 		this.cancel();
-		const [ended] = await Promise.allSettled([this.#quiet()]);
+		const isLeft = quiet.status === "rejected" && isReynError(quiet.reason, "RUNTIME_NOT_QUIET");
+		const [ended] = await Promise.allSettled([isLeft ? undefined : this.#inTime(this.#quiet(), withinMs)]);
 		const [tools] = await Promise.allSettled([this.#options.agents.close()]);
 		this.#pump.end();
 		await this.#reaches(Number.POSITIVE_INFINITY);
 		for (const each of [quiet, hosts, closed, ended, tools]) if (each.status === "rejected") throw each.reason;
+	}
+
+	/** @throws RuntimeError `RUNTIME_NOT_QUIET` naming the work that has not stopped by then; it is left as it is */
+	#inTime(stopped: Promise<unknown>, withinMs: number | undefined): Promise<unknown> {
+		if (withinMs === undefined) return stopped;
+		return new Promise((resolve, reject) => {
+			const tooLate = (): void => reject(notStopped([...this.sessions].flatMap((session) => session.namesUnderWay())));
+			const noMore = this.timers.after(withinMs, tooLate);
+			stopped.then(resolve, reject).finally(noMore);
+		});
 	}
 
 	assertOpen(): void {

@@ -18,6 +18,14 @@ export function asNotQuiet(error: unknown): unknown {
 	);
 }
 
+/** The error for a close that has waited for work in vain. @param still the names of that work */
+export const notStopped = (still: readonly string[]): RuntimeError =>
+	new RuntimeError(
+		"RUNTIME_NOT_QUIET",
+		`${still.join(", ")} did not stop in time, and was left; what was recorded of it stays, and it goes on with the next start. Have it heed its signal`,
+		{ still, cancelled: still },
+	);
+
 export interface RebuildPorts {
 	readonly timeline: Timeline;
 	readonly features: readonly Feature[];

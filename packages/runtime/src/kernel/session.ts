@@ -120,6 +120,10 @@ export class Session {
 		while (this.#under.size > 0) await Promise.all(this.#under);
 	}
 
+	namesUnderWay(): readonly string[] {
+		return this.#works().map(({ name }) => name);
+	}
+
 	/** The scopes of the work under way. */
 	scopesUnderWay(): readonly Scope[] {
 		return this.#works().map(({ scope }) => scope);
