@@ -122,6 +122,9 @@ test("edited between a kill and the resume: finished phases stay, what is record
 		`skill run ${id} of story goes on in phase two, visit 1`,
 		"finished, and not run again: one",
 		"its skill has changed since it began: calls of this phase that are as they were are not paid again. Which those are is known only when it runs; at most paid again: 0 model calls, 0 tokens",
+		expect.stringMatching(
+			/^in doubt: two, begun at #\d+; it is made again, unless it is known to have happened \(policy retry\)$/,
+		),
 	]);
 	expect((await run("status")).stdout).toContain("its skill has changed since it began");
 	const ended = await run("resume");
