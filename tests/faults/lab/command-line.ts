@@ -51,12 +51,12 @@ export const logOf = ({ state }: Place): string => join(state, "state/wal.jsonl"
 
 /** Resolves when that was written; rejects when the program ends without it, or is ended since it takes too long. */
 export async function says(program: Killable, what: string, on?: "stdout" | "stderr"): Promise<void> {
-	const late = setTimeout(() => void program.kill(), 20_000);
+	const late = setTimeout(() => void program.kill(), 120_000);
 	await program.says(what, on).finally(() => clearTimeout(late));
 }
 
 async function appears(path: string): Promise<string> {
-	for (let tries = 0; tries < 200 && !existsSync(path); tries++) await sleep(50);
+	for (let tries = 0; tries < 2400 && !existsSync(path); tries++) await sleep(50);
 	return readFile(path, "latin1");
 }
 

@@ -198,7 +198,8 @@ async function askedAndStopped(): Promise<string> {
 
 async function askedOnTerminal(here: Place, args: readonly string[], key: string, code: number): Promise<void> {
 	const terminal = await onTerminal(here, args);
-	await says(terminal, "Which one? ");
+	// What a line is typed behind, once the question stands above it.
+	await says(terminal, '"…"? ');
 	await sleep(300);
 	terminal.child.stdin?.write(key);
 	await leaves(here, code);
