@@ -70,8 +70,8 @@ export default defineConfig(
 			cwd: import.meta.dirname,
 			input: { [name]: path },
 			platform: "node",
-			// What is native lies beside no bundle.
-			external: /^(?:fs-native-extensions|better-sqlite3$)/,
+			// What is native lies beside no bundle; skills and what is given to them have one zod.
+			external: name === "skill-parts" ? /^zod$/ : /^fs-native-extensions/,
 			resolve: {
 				conditionNames: ["@reyn/source", "import", "node"],
 				// For Node it has modules of the old kind, which ask for more of Node than it needs.
@@ -82,6 +82,7 @@ export default defineConfig(
 			plugins: name === "bin" ? [builtins, licences, help, page] : [],
 			output: {
 				dir: dist,
+				paths: { zod: "./skill-zod.js" },
 				format: "es",
 				// All of zod, of which the program itself needs a part.
 				minify: name === "skill-zod",

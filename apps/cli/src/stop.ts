@@ -1,5 +1,4 @@
 /** What ends a command: that it is done, a signal, or that its output reaches nobody. */
-import { codeOf } from "@reyn/wal";
 import { type bySignal, exitCodes } from "./exit-codes.ts";
 import { allWritten, err, heedUnwritten, type OutputName } from "./print.ts";
 
@@ -74,8 +73,8 @@ export async function untilStopped(
 	let by: StoppedBy | undefined;
 	let closed: Promise<void> | undefined;
 	const close = (): Promise<void> => {
-		closed ??= open.close({ withinMs: STOP_MS }).catch((error: Error) => {
-			if (codeOf(error) !== "RUNTIME_NOT_QUIET") throw error;
+		closed ??= open.close({ withinMs: STOP_MS }).catch((error: Error & { readonly code?: unknown }) => {
+			if (error.code !== "RUNTIME_NOT_QUIET") throw error;
 			err.line(`reyn: ${error.message}`);
 			left.resolve();
 		});

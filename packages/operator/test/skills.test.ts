@@ -1,6 +1,6 @@
 /** Skills that were found, as they are told: those that there are, those that do not load, and what a resume of an edited one is said to cost. */
 import { defineSkill, done, next, type Skill, SkillError, type SkillProblem } from "@reyn/skill-resume";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, expect, test, } from "vitest";
 import { z } from "zod";
 import { documentSchema, givenFor, type ReadVerb, type WorkVerb } from "../src/index.ts";
 import { type House, openHouse, say, verbOf } from "./house.ts";
@@ -50,7 +50,7 @@ afterEach(() => house[Symbol.asyncDispose]());
 const run = async (): Promise<string> => {
 	const { calls } = house.runtime.meter.paid;
 	const id = await house.runtime.runSkill("report", { to: "ada" });
-	await vi.waitUntil(() => house.runtime.meter.paid.calls > calls, 30_000);
+	await expect.poll(() => house.runtime.meter.paid.calls).toBeGreaterThan(calls);
 	return id;
 };
 
@@ -154,7 +154,7 @@ test("a preview of a resume says what is paid again since a rewind took it away,
 	const before = house.runtime.meter.paid.tokens;
 	hold = true;
 	await house.runtime.resumeSkillRun(id);
-	await vi.waitUntil(() => house.runtime.meter.paid.tokens > before, 30_000);
+	await expect.poll(() => house.runtime.meter.paid.tokens).toBeGreaterThan(before);
 	expect(`1 model call, ${house.runtime.meter.paid.tokens - before} tokens`).toBe(paid);
 	expect(await preview(id)).toEqual([...where.slice(0, 2), `not paid again: what is recorded of this phase, ${paid}`]);
 });
@@ -182,11 +182,12 @@ test.each([
 	});
 	const id = await sending.runtime.runSkill("send", {});
 	let begun = 0;
-	await vi.waitUntil(async () => {
+	const isBegun = async (): Promise<boolean> => {
 		for await (const { seq, kind, data } of sending.runtime.wal.read())
 			if (kind === "step_started" && (data as { name: string }).name === "mail ada") begun = seq;
 		return begun > 0 && sending.runtime.questions().length > 0;
-	}, 30_000);
+	};
+	await expect.poll(isBegun).toBe(true);
 	const { read, lines } = (verbOf("skill resume") as WorkVerb).preview as ReadVerb;
 	const found = await read(sending.runtime, { run: id });
 	expect(lines(found, say, {}).slice(-1)).toEqual([

@@ -1,8 +1,9 @@
 /** An application's own SQLite database that a rewind can bring back: open it here, capture it by seq, restore it. */
 import { closeSync, existsSync, mkdirSync, openSync, realpathSync, renameSync, rmSync } from "node:fs";
+import { createRequire } from "node:module";
 import { dirname } from "node:path";
 import { codeOf, type Seq, type Wal } from "@reyn/wal";
-import Database from "better-sqlite3";
+import type Database from "better-sqlite3";
 import { SnapshotError } from "../errors.ts";
 import { crcAt } from "../record-crc.ts";
 import { GenerationFiles, syncDirectory } from "./generation-files.ts";
@@ -86,6 +87,9 @@ export function sqliteGenerations(options: SqliteGenerationsOptions): SqliteGene
 export function generationsIn({ directory, log }: Pick<SqliteGenerationsOptions, "directory" | "log">): readonly Seq[] {
 	return new GenerationFiles(directory, log.id, true).own();
 }
+
+/** Loaded when a database is opened: what is native lies beside no bundle, and one of CommonJS has no `import.meta.url`. */
+const driver = (): typeof Database => createRequire(import.meta.url ?? `${process.cwd()}/`)("better-sqlite3");
 
 class Generations implements SqliteGenerations {
 	readonly #path: string;
@@ -174,7 +178,7 @@ class Generations implements SqliteGenerations {
 	}
 
 	#open(): Database.Database {
-		const database = new Database(this.#path);
+		const database = new (driver())(this.#path);
 		try {
 			database.pragma("journal_mode = WAL");
 			// In this mode the default is NORMAL, which does not sync every commit.
