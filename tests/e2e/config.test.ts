@@ -60,7 +60,7 @@ test("an edit on a line that is left is gone, one of after the rewind stays, a f
 
 test("killed at any moment, the next command finds what was set, whole, and goes on", async () => {
 	await run("config", "set", "plan.concurrency", "1");
-	for (let n = 2; n <= sample(3, 8); n++) {
+	for (let n = 2; n <= sample(3, 5); n++) {
 		const setting = start("config", "set", "plan.concurrency", String(n));
 		await new Promise((resolve) => setTimeout(resolve, 250 + ((n * 97) % 400)));
 		const { signal, stdout } = await setting.kill();

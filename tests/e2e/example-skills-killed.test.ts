@@ -248,7 +248,7 @@ async function told(place: Place, whole: Outcome, most: number, random: Random):
 	return kills;
 }
 
-const KILLS = Number(process.env.REYN_RUNS ?? sample(2, 5));
+const KILLS = Number(process.env.REYN_RUNS ?? sample(2, 4));
 
 test(`killed ${KILLS} times, the example skills come to what they come to when nobody kills them`, async () => {
 	const random = seeded(SEED);

@@ -15,7 +15,7 @@ import { startProcess } from "../kit/killable.ts";
 import { SEED, seeded } from "../kit/seeded.ts";
 import { sample } from "../sample.ts";
 
-const KILLS = Number(process.env.REYN_RUNS ?? sample(1, 4));
+const KILLS = Number(process.env.REYN_RUNS ?? sample(1, 2));
 const FILES = 30;
 
 // biome-ignore lint/suspicious/noExplicitAny: the body of a request

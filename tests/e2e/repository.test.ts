@@ -181,7 +181,7 @@ async function mendKilled(place: Place, provider: Provider, wire: Wire, random: 
 }
 
 const MOST_KILLS = 6;
-const SESSIONS = Number(process.env.REYN_RUNS ?? sample(1, 3));
+const SESSIONS = Number(process.env.REYN_RUNS ?? sample(1, 2));
 
 test.each(providers)(`over $model, killed in ${SESSIONS} sessions`, async (provider) => {
 	const random = seeded(SEED + provider.model.length);

@@ -94,7 +94,7 @@ test("with --read-only a state of somebody else is looked at, damaged or not, an
 	await rm(copy.state, { recursive: true });
 });
 
-const ROUNDS = sample(2, 10);
+const ROUNDS = sample(2, 5);
 const moves = [
 	["rewind", "reset"],
 	["undo", "reset"],
