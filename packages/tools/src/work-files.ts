@@ -60,13 +60,23 @@ export async function missingOn(root: RootDirectory, path: string): Promise<stri
 const MOST_INSIDE = 10_000;
 
 async function inside(root: RootDirectory, top: readonly string[]): Promise<readonly string[] | undefined> {
+	const limits = { maxFiles: MOST_INSIDE, maxBytes: 0, maxMs: 10_000, maxCompared: 0 };
+	// Not by `using`: writers run from source in the oldest Node too, which has none.
+	const effort = new Effort(limits, new AbortController().signal, systemTimers);
+	try {
+		return await foundInside(root, top, effort);
+	} finally {
+		effort[Symbol.dispose]();
+	}
+}
+
+async function foundInside(
+	root: RootDirectory,
+	top: readonly string[],
+	effort: Effort,
+): Promise<readonly string[] | undefined> {
 	const found: string[] = [];
 	const left = [top];
-	using effort = new Effort(
-		{ maxFiles: MOST_INSIDE, maxBytes: 0, maxMs: 10_000, maxCompared: 0 },
-		new AbortController().signal,
-		systemTimers,
-	);
 	for (let names = left.pop(); names; names = left.pop()) {
 		const directory = await root.directory(names).catch(() => undefined);
 		if (!directory) return names === top ? undefined : [...found, names.join("/")];
