@@ -1,6 +1,6 @@
 /** Skills that were found, as they are told: those that there are, those that do not load, and what a resume of an edited one is said to cost. */
 import { defineSkill, done, next, type Skill, SkillError, type SkillProblem } from "@reyn/skill-resume";
-import { afterEach, beforeEach, expect, test, } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
 import { z } from "zod";
 import { documentSchema, givenFor, type ReadVerb, type WorkVerb } from "../src/index.ts";
 import { type House, openHouse, say, verbOf } from "./house.ts";
