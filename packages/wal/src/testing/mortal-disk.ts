@@ -20,6 +20,11 @@ export class MortalDisk extends CrashDisk {
 		this.#left = n;
 	}
 
+	/** How many changes it has left before it dies; less than 0: none is set. */
+	left(): number {
+		return this.#left;
+	}
+
 	/** Another process starts. */
 	live(): void {
 		this.#left = -1;
