@@ -151,7 +151,7 @@ describe("killed at any change of the disk, and opened again", () => {
 			deliver(end) {
 				alive();
 				mine.push(end);
-				if (change > 0) each.left = disk.left();
+				if (change > 0) each.left = disk.left;
 			},
 		};
 		let plans: Plans | undefined;

@@ -21,7 +21,7 @@ export class MortalDisk extends CrashDisk {
 	}
 
 	/** How many changes it has left before it dies; less than 0: none is set. */
-	left(): number {
+	get left(): number {
 		return this.#left;
 	}
 
