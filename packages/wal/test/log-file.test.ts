@@ -213,10 +213,10 @@ describe("a disk that fails", () => {
 		void waiting.durable.then(() => {
 			settled = true;
 		});
-		await new Promise((resolve) => setImmediate(resolve));
-		await expect.poll(() => codeOf(() => wal.append(said({ text: "too much" }), {}))).toBe("WAL_FULL");
-		expect([settled, wal.tip]).toEqual([false, tip + 1]);
+		// A read waits for what is queued, or until the disk has said that it is full.
 		expect(await texts(wal)).toEqual(["a"]);
+		expect(codeOf(() => wal.append(said({ text: "too much" }), {}))).toBe("WAL_FULL");
+		expect([settled, wal.tip]).toEqual([false, tip + 1]);
 		full = false;
 		await expect.poll(() => codeOf(() => wal.append(said({ text: "c" }), {}))).toBe(undefined);
 		await wal.append(said({ text: "d" }), {}).durable;
@@ -298,6 +298,8 @@ describe("a full disk in the middle of a seal", () => {
 			if (codeOf(() => waiting.push(wal.append(said({ text }), {}).durable)) === "WAL_FULL") break;
 			await new Promise((resolve) => setImmediate(resolve));
 		}
+		// It waits for what is queued, or until the disk has said that it is full.
+		await texts(wal);
 		expect(codeOf(() => wal.append(said({ text: "no" }), {}))).toBe("WAL_FULL");
 		full = false;
 		await expect.poll(() => codeOf(() => wal.append(said({ text: "last" }), {}))).toBe(undefined);
