@@ -177,9 +177,9 @@ describe("a full disk", () => {
 		const wal = await openWal(engine, { records: [said], timers });
 		state.isFull = true;
 		const waiting = wal.append(said({ text: "a" }), {}).durable;
-		await turn();
+		await expect.poll(() => state.tries).toBe(1);
 		expect(() => wal.append(said({ text: "refused" }), {})).toThrow("full");
-		await turn();
+		await expect.poll(() => state.tries).toBe(2);
 		state.isFull = false;
 		expect(() => wal.append(said({ text: "refused, and tries again" }), {})).toThrow("full");
 		await waiting;

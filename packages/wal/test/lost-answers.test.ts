@@ -116,7 +116,7 @@ describe("a writer that is fenced while an answer is missing", () => {
 	});
 
 	test("waits for the answer that is on its way when its renewal is refused", async () => {
-		let answer = (): void => {};
+		let answer: (() => void) | undefined;
 		const renewals: (() => void)[] = [];
 		const timers: Timers = {
 			after: (ms, run) => (ms === 10_000 / 3 ? kept(renewals, run) : patient.after(ms, run)),
@@ -131,13 +131,13 @@ describe("a writer that is fenced while an answer is missing", () => {
 		}));
 		const wal = await open(engine, { timers });
 		const { durable } = wal.append(said({ text: "a" }));
-		await turn();
+		await expect.poll(() => answer).toBeDefined();
 		const thief = await open(under, { steal: true });
 		renewals[0]?.();
 		await turn();
 		expect(wal.signal.reason).toMatchObject({ code: "WAL_FENCED" });
 		expect(() => wal.append(said({ text: "b" }))).toThrow(expect.objectContaining({ code: "WAL_FENCED" }));
-		answer();
+		answer?.();
 		await durable;
 		await wal.close();
 		await thief.close();
