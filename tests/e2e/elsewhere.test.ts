@@ -43,7 +43,8 @@ async function waiting(name: string): Promise<{ readonly process: Killable; read
 }
 
 test("what is said of how the work is done is refused where another process does it, and nothing is begun", async () => {
-	await chatting();
+	const { child } = await chatting();
+	expect((await run(here, ["status"])).stdout).toBe(`nothing is unfinished\nprocess ${child.pid} has it open\n`);
 	await writeFile(join(root, "answers.yaml"), "- { to: x, answer: y }\n");
 	for (const [flag, value] of [
 		["--plan", "never"],

@@ -7,6 +7,7 @@ import {
 	type Desk,
 	type FilesVerb,
 	givenFor,
+	holderOf,
 	isOptional,
 	type Param,
 	type ReadVerb,
@@ -254,6 +255,7 @@ function deskOf(globals: Globals, yes: boolean, actor: string): Desk {
 			if (!globals.json) err.lines(shown);
 			return answered(question, yes);
 		},
+		holder: (log) => holderOf(stateOf(globals), log),
 		say: reyn,
 		columns: terminal.columns,
 	};

@@ -2,7 +2,15 @@
 import type { Runtime } from "@reyn/runtime";
 import { sidesLines } from "./lines/sides.ts";
 import type { Say } from "./say.ts";
-import { type ClosedVerb, type FilesVerb, givenFor, type Moment, type ReadVerb, type WriteVerb } from "./verb.ts";
+import {
+	type ClosedVerb,
+	type FilesVerb,
+	givenFor,
+	type HolderOf,
+	type Moment,
+	type ReadVerb,
+	type WriteVerb,
+} from "./verb.ts";
 
 /** What a face gives for it. */
 export interface Desk {
@@ -19,6 +27,8 @@ export interface Desk {
 	acting(verb: WriteVerb, seen: object): Promise<object>;
 	/** Shows what would happen, and asks. @param seen the same, as JSON @returns false: nothing is to be changed */
 	confirm(question: string, shown: readonly string[], seen: object): Promise<boolean>;
+	/** Absent: who has the log is not said. */
+	readonly holder?: HolderOf;
 	readonly say: Say;
 	/** The cells of a row. Default: 80. */
 	readonly columns?: number;
@@ -45,7 +55,7 @@ export async function carryOut(
 	if (verb.access !== "write") {
 		const result = await (verb.access === "files"
 			? desk.examining((log) => verb.examine(log, given))
-			: desk.reading((runtime) => verb.read(runtime, given), verb.at, verb.isWithoutHistory));
+			: desk.reading((runtime) => verb.read(runtime, given, desk.holder), verb.at, verb.isWithoutHistory));
 		const fault = verb.fault?.(result);
 		const lines = verb.lines(result, say, given);
 		return { document: result, lines, outcome: "read", ...(fault !== undefined && { fault }) };

@@ -24,6 +24,7 @@ export {
 	type ClosedVerb,
 	type FilesVerb,
 	givenFor,
+	type HolderOf,
 	type Moment,
 	type ReadVerb,
 	type StreamVerb,

@@ -32,8 +32,17 @@ export interface ReadVerb<P extends Params = Params, R = unknown> extends Looks<
 	readonly at?: Moment;
 	/** It answers where there is no history yet, too. */
 	readonly isWithoutHistory?: true;
-	read(runtime: Runtime, given: Given<P>): Promise<R>;
+	/** @param holder who has the log; absent: that is not said */
+	read(runtime: Runtime, given: Given<P>, holder?: HolderOf): Promise<R>;
 }
+
+/**
+ * The process that has the log and hears others.
+ *
+ * @param log the id of the log
+ * @returns undefined: none answers
+ */
+export type HolderOf = (log: string) => Promise<number | undefined>;
 
 /** Looks at the files of a log, and writes nothing: the log may be damaged, and another process may have it. */
 export interface FilesVerb<P extends Params = Params, R = unknown> extends Looks<P, R> {

@@ -45,6 +45,29 @@ async function told(name: string, raw: Readonly<Record<string, unknown>> = {}) {
 	return { found, lines: verb.lines(found, say, raw) };
 }
 
+test("who has it open is said, and what to type where nobody answers", async () => {
+	const verb = verbOf("status") as ReadVerb;
+	const by = async (pid: number | undefined) => {
+		const asked: string[] = [];
+		const found = await verb.read(reader, {}, async (log) => {
+			asked.push(log);
+			return pid;
+		});
+		expect(asked).toEqual([reader.wal.id]);
+		documentSchema(verb).parse(JSON.parse(asJson(found)));
+		return { holder: (found as { holder?: unknown }).holder, last: verb.lines(found, say, {}).at(-1) };
+	};
+	expect(await by(4242)).toEqual({ holder: 4242, last: "process 4242 has it open" });
+	expect(await by(undefined)).toEqual({
+		holder: null,
+		last: "no process answers for it; go on with: resume",
+	});
+	// This one says nothing of itself, and nothing where nobody was asked.
+	const { lines } = await told("status");
+	expect(await by(process.pid)).toEqual({ holder: process.pid, last: lines.at(-1) });
+	expect(lines.join("\n")).not.toContain("answers for it");
+});
+
 test("all of it is said at once", async () => {
 	const { found, lines } = await told("status");
 	expect(found).toMatchObject({

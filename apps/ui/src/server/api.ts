@@ -92,7 +92,7 @@ export class Api {
 			async (runtime) => [runtime.wal, runtime.sessions().map(scopeText)] as const,
 			signal,
 		);
-		const pid = holder && ((await holder.call(this.#subject, id)) ?? null);
+		const pid = holder && ((await holder(id)) ?? null);
 		const offered = verbs.filter((each) => this.#isOffered(each)).map(({ name }) => name);
 		return {
 			directory: name,
@@ -122,9 +122,9 @@ export class Api {
 	}
 
 	#found(verb: ReadVerb | FilesVerb, given: Given, signal: AbortSignal): Promise<unknown> {
-		const { log, ahead } = this.#subject;
+		const { log, ahead, holder } = this.#subject;
 		if (verb.access === "files") return verb.examine(log, given as never);
-		const read: Parameters<Reader["use"]>[0] = (runtime) => verb.read(runtime, given as never);
+		const read: Parameters<Reader["use"]>[0] = (runtime) => verb.read(runtime, given as never, holder);
 		if (verb.at === undefined) return this.#reader.use(read, signal);
 		if (!ahead) throw new UiError("UI_READ_ONLY", `${verb.name} runs a script, which this page does not`);
 		return ahead.call(this.#subject, read);

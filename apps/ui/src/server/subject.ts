@@ -1,5 +1,5 @@
 /** What a page is of, as whoever serves it gives it. */
-import type { BegunAnywhere, WorkVerb, WriteVerb } from "@reyn/operator";
+import type { BegunAnywhere, HolderOf, WorkVerb, WriteVerb } from "@reyn/operator";
 import type { Runtime, SessionScope } from "@reyn/runtime";
 
 export interface Subject {
@@ -18,7 +18,7 @@ export interface Subject {
 	/** Begins work, wherever the log is: `beginAnywhere` of `@reyn/operator`. Absent: the page begins nothing. */
 	begin?(verb: WorkVerb, given: Readonly<Record<string, unknown>>): Promise<BegunAnywhere>;
 	/** The process that has the log, if it hears others: `holderOf` of `@reyn/operator`. Absent: who has it is not shown. */
-	holder?(log: string): Promise<number | undefined>;
+	readonly holder?: HolderOf;
 	/** Files that tools have changed: do they go along with a move where nobody has said so, or are never offered? Default: `ask`, and they stay. */
 	readonly files?: "ask" | "never" | "always";
 	/** Why it changes nothing, in words for its header. */

@@ -32,8 +32,11 @@ export const status = readVerb({
 		),
 		/** Whose files, or what else lies beside the log, may be half moved. */
 		moves: list(z.object({ seq, target: seq })),
+		/** The process that has it open and hears others; null: none answers. Absent: nobody was asked. */
+		holder: z.int().positive().nullable().exactOptional(),
 	}),
-	async read(runtime) {
+	async read(runtime, _given, holder) {
+		const pid = holder && ((await holder(runtime.wal.id)) ?? null);
 		const restored = runtime.restored();
 		const { turns } = restored;
 		const plans = await Promise.all(restored.plans.map((each) => withCost(runtime, each)));
@@ -44,9 +47,11 @@ export const status = readVerb({
 			questions: runtime.questions(),
 			tasks: await tasksOf(runtime),
 			moves: runtime.timeline.unsettled().map(({ seq, target }) => ({ seq, target })),
+			...(pid !== undefined && { holder: pid }),
 		};
 	},
-	lines({ turns, plans, skills, scripts, questions, tasks, moves }, say) {
+	lines({ turns, plans, skills, scripts, questions, tasks, moves, holder }, say) {
+		const isBegun = [...plans, ...skills].some(({ status }) => status === "running");
 		const told = [
 			...turns.map(({ scope, turn, text, isCompaction }) => {
 				const what = isCompaction
@@ -70,7 +75,11 @@ export const status = readVerb({
 				({ seq, target }) => `#${seq} the move to #${target} was cut; the next command that writes finishes it`,
 			),
 		];
-		return told.length > 0 ? told : ["nothing is unfinished"];
+		if (told.length === 0) told.push("nothing is unfinished");
+		if (holder != null && holder !== process.pid) told.push(`process ${holder} has it open`);
+		if (holder === null && (isBegun || turns.length > 0 || scripts.length > 0))
+			told.push(`no process answers for it; go on with: ${say`resume`}`);
+		return told;
 	},
 });
 
