@@ -35,6 +35,7 @@ afterAll(() => {
 const deeds = [
 	...["rewind of the session", "rewind of the plan", "undo", "redo", "restart", "kill", "answered"],
 	...["pause", "undo of a pause", "resume", "amend", "from, paused", "from, completed", "discard"],
+	...["undo while it works", "redo of what works"],
 ];
 
 interface Step {
@@ -270,6 +271,13 @@ class History {
 	async #goOn(name: string, from?: string): Promise<void> {
 		this.#left = this.#random.chance(0.5) ? Number.POSITIVE_INFINITY : this.#random.below(4);
 		await this.#does(name, () => this.#runtime.resumePlan(this.#plan, from));
+		if (this.#run.status === "running" && this.#random.chance(0.3)) {
+			for (let turns = this.#random.below(12); turns > 0; turns--) await new Promise(setImmediate);
+			meet("undo while it works");
+			await this.#undo();
+			if (this.#random.chance(0.5)) await this.#redo();
+			return;
+		}
 		await this.#rest();
 	}
 
@@ -305,9 +313,11 @@ class History {
 		const move = this.#done.pop();
 		if (!move) return;
 		meet("undo");
-		move.after = this.#copyNow();
+		const { steps } = this.#copyNow();
 		if (this.#left <= 0) this.#left = this.#random.below(2);
 		const { seq } = await this.#runtime.undo("test");
+		// It may have come further meanwhile: a redo leads there.
+		move.after = { seq, run: await this.#runAt(seq - 1), steps };
 		this.#undone.push(move);
 		if (move.before.run.status !== "running") return this.#is(move.before, `undo of ${move.name}`);
 		meet("undo of a pause");
@@ -328,7 +338,11 @@ class History {
 		// One whose pause was undone has gone on since: an undo leads there.
 		const run = await this.#runAt(seq - 1);
 		this.#done.push({ ...move, before: { seq, run, steps } });
-		this.#is(move.after, `redo of ${move.name}`);
+		if (move.after.run.status !== "running") return this.#is(move.after, `redo of ${move.name}`);
+		meet("redo of what works");
+		expect(await this.#runAt(seq)).toEqual(move.after.run);
+		this.#steps = move.after.steps;
+		await this.#rest();
 	}
 
 	/** The plan is as it was then. */
