@@ -78,6 +78,8 @@ class History {
 	readonly #left = new Map<string, string | undefined>();
 	/** What it has written since that was last looked at: beside another session, who was last is known when both are over. */
 	readonly #written = new Set<string>();
+	/** What a call that died meant to leave there: where somebody else leaves the same, nobody can tell them apart. */
+	readonly #meant = new Map<string, Set<string | undefined>>();
 	/** All that others have put anywhere. */
 	readonly #foreign = new Set<string>();
 	/** Where somebody else has put a link or a directory. */
@@ -118,6 +120,8 @@ class History {
 				if (dies) {
 					met.inDoubt++;
 					this.#dies = undefined;
+					const { path, text } = args as { readonly path: string; readonly text?: string };
+					if (tool.name !== "edit") this.#meant.set(path, (this.#meant.get(path) ?? new Set()).add(text));
 					this.runtime.cancel();
 				}
 				if (dies === "before") throw context.signal.reason;
@@ -300,7 +304,8 @@ class History {
 			const [was, is] = [before.get(path), after.get(path)];
 			if (copy && !this.#others.has(path)) expect([seq, path, is]).toEqual([seq, path, copy.get(path)]);
 			// What somebody else has put there last stays.
-			if (!takes && this.#others.has(path) && was !== this.#left.get(path)) {
+			const isTheirs = was !== this.#left.get(path) && !this.#meant.get(path)?.has(was);
+			if (!takes && this.#others.has(path) && isTheirs) {
 				expect([seq, path, is]).toEqual([seq, path, was]);
 				met.kept++;
 			}
