@@ -210,7 +210,7 @@ test("killed after each record of a run, and after each record of the run that g
 			const form = randomForm(seeded(seed), policy !== "discard_skill");
 			const whole = new History(seed, form, policy);
 			await whole.live();
-			for (let first = 1; first <= whole.engine.tip; first += sample(12, 8)) {
+			for (let first = 1; first <= whole.engine.tip; first += sample(24, 8)) {
 				const lengths = new Set<number>();
 				for (let second = 0; ; second++) {
 					const each = new History(seed, form, policy);
