@@ -16,7 +16,7 @@ import { label, reset } from "@reyn/timetravel";
 import { type Seq, scopeKey, type WalRecord } from "@reyn/wal";
 import { z } from "zod";
 import { seq } from "./shapes.ts";
-import { oneLine } from "./text.ts";
+import { counted, oneLine } from "./text.ts";
 
 export const toldMove = z.object({
 	/** The seq of its record: what `undo` and `redo` are bound to. */
@@ -71,7 +71,9 @@ function whatOf(record: WalRecord): string | undefined {
 		const whose = record.scope.agent === undefined ? "" : ` of ${scopeKey(record.scope)}`;
 		// A rewind counts what was confirmed; a checkout does not.
 		if (!counts) return `the checkout of #${target} by ${actor}, from #${record.seq - 1}${whose}`;
-		return `the rewind to #${target}${whose} (${mode}) by ${actor}, ${counts.dropped ?? counts.all ?? "an unknown number of"} records`;
+		const count = counts.dropped ?? counts.all;
+		const much = count === undefined ? "an unknown number of records" : counted(count, "record");
+		return `the rewind to #${target}${whose} (${mode}) by ${actor}, ${much}`;
 	}
 	if (label.is(record)) {
 		const { name, target, gone, was, actor } = record.data;

@@ -2,7 +2,7 @@
 import { costInWords } from "@reyn/journal";
 import type { BlastRadius, Extent, PaidFor, TasksAlong, Unfinished, WorkAgain } from "@reyn/runtime";
 import { tasksAlongLines } from "../tasks-along.ts";
-import { oneLine } from "../text.ts";
+import { counted, oneLine } from "../text.ts";
 
 /** @param along tasks that go back with it; absent: they stay */
 export function radiusLines(
@@ -91,5 +91,3 @@ function workText({ turns = [], plans = [], runs = [], scripts = [], others = []
 		...others,
 	].join(", ");
 }
-
-export const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`;

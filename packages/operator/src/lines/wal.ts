@@ -3,7 +3,7 @@ import type { WalRecord } from "@reyn/wal";
 import type { z } from "zod";
 import type { Say } from "../say.ts";
 import type { logStatsShape, logVerdictShape, repairProposalShape } from "../shapes.ts";
-import { asJson, oneLine } from "../text.ts";
+import { asJson, counted, oneLine } from "../text.ts";
 
 type Verdict = z.infer<typeof logVerdictShape>;
 
@@ -13,7 +13,7 @@ export function verdictLines(verdict: Verdict, say: Say): readonly string[] {
 	return [
 		...segments.map(
 			({ path, first, last, records, bytes, state }) =>
-				`${state.padEnd(8)} ${oneLine(nameOf(path))}  seq ${first}..${last}  ${records} records  ${bytes} bytes`,
+				`${state.padEnd(8)} ${oneLine(nameOf(path))}  seq ${first}..${last}  ${counted(records, "record")}  ${bytes} bytes`,
 		),
 		...problems.map(problemLine),
 		...(omitted > 0 ? [`and ${omitted} more`] : []),
@@ -23,7 +23,7 @@ export function verdictLines(verdict: Verdict, say: Say): readonly string[] {
 					`note: ${torn.bytes} bytes after seq ${torn.seq - 1} are not whole (${oneLine(torn.why)}). Nothing was promised of them: a write is under way, or a crash cut it, and the next start sets it aside`,
 				]
 			: []),
-		`${state}: ${records} records in ${directory}, acknowledged up to seq ${acknowledged}`,
+		`${state}: ${counted(records, "record")} in ${directory}, acknowledged up to seq ${acknowledged}`,
 		...(state === "damaged" || state === "missing"
 			? [`restore the files from a copy; or see what giving the damage up would cost: ${say`wal repair`}`]
 			: []),
@@ -53,7 +53,7 @@ export function statLines(stats: z.infer<typeof logStatsShape>): readonly string
 	const width = Math.max(4, ...kinds.map(({ kind }) => oneLine(kind, 40).length));
 	return [
 		`log ${log ?? "unknown"}`,
-		`${records} records, seq ${first}..${last}, in ${segments} segments: ${bytes} bytes, of which ${padding} are space ahead`,
+		`${counted(records, "record")}, seq ${first}..${last}, in ${counted(segments, "segment")}: ${bytes} bytes, of which ${padding} are space ahead`,
 		`from ${time(from)} to ${time(to)}`,
 		...(recordsPerSecond === undefined ? [] : [`the newest at ${recordsPerSecond.toFixed(1)} a second`]),
 		...kinds.map(({ kind, records, bytes }) => `  ${oneLine(kind, 40).padEnd(width)}  ${records}  ${bytes} bytes`),
@@ -73,8 +73,10 @@ export function proposalLines({ kind, why, lost, keptAfter, changes }: Proposal)
 	const count = lost.reduce((sum, [from, to]) => sum + to - from + 1, 0);
 	return [
 		kind === "finish" ? `a repair was not finished: ${oneLine(why, 200)}` : `damaged: ${oneLine(why, 200)}`,
-		count > 0 ? `lost: ${rangesText(lost)}: ${count} ${count === 1 ? "record" : "records"}` : "lost: no record",
-		...(keptAfter > 0 ? [`kept: ${keptAfter} records after seq ${lost[0]?.[0]}, under the seqs that they have`] : []),
+		count > 0 ? `lost: ${rangesText(lost)}: ${counted(count, "record")}` : "lost: no record",
+		...(keptAfter > 0
+			? [`kept: ${counted(keptAfter, "record")} after seq ${lost[0]?.[0]}, under the seqs that they have`]
+			: []),
 		...changes.map(({ path, keptIn }) =>
 			keptIn === undefined
 				? `made: ${oneLine(nameOf(path))}`

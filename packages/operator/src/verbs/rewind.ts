@@ -16,7 +16,7 @@ import {
 	filesSince,
 	filesSinceLines,
 } from "../files-along.ts";
-import { counted, radiusLines } from "../lines/blast-radius.ts";
+import { radiusLines } from "../lines/blast-radius.ts";
 import { pausedLines, pausedWork } from "../lines/paused.ts";
 import { scopeText } from "../lines/scope.ts";
 import { sidesOf } from "../lines/sides.ts";
@@ -24,6 +24,7 @@ import { choice, option } from "../param.ts";
 import { type OneRun, parseRef, runOf, scopeAt } from "../refs.ts";
 import { blastRadiusShape, pausedShape, rewindPreview, rewindResult, seq } from "../shapes.ts";
 import { tasksAlong, tasksAsOf, tasksDoneLines } from "../tasks-along.ts";
+import { counted } from "../text.ts";
 import { writeVerb } from "../verb.ts";
 import { ref, scopeWidth } from "./ref.ts";
 

@@ -7,7 +7,7 @@ import { choice, text, word } from "../param.ts";
 import { parseRef } from "../refs.ts";
 import { list, seq, session, stateShape } from "../shapes.ts";
 import { messagesIn, viewAt } from "../state-report.ts";
-import { oneLine } from "../text.ts";
+import { counted, oneLine } from "../text.ts";
 import { readVerb } from "../verb.ts";
 import { newest, session as sessionParam } from "./ref.ts";
 
@@ -38,7 +38,7 @@ export const sessions = readVerb({
 	lines: (found) =>
 		found.map(
 			({ scope, last, messages, title }) =>
-				`${scope.agent}/${scope.session}  ${messages} messages, to #${last}${title === "" ? "" : `  ${title}`}`,
+				`${scope.agent}/${scope.session}  ${counted(messages, "message")}, to #${last}${title === "" ? "" : `  ${title}`}`,
 		),
 });
 
