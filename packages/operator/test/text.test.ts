@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { HOSTILE, raw } from "../../../tests/kit/hostile.ts";
-import { asLine, clean, oneLine } from "../src/text.ts";
+import { asLine, clean, counted, oneLine } from "../src/text.ts";
 
 test("whatever acts, turns letters round or is not drawn is taken out, each for itself", () => {
 	for (let point = 0; point <= 0x10ffff; point++) {
@@ -53,4 +53,8 @@ test("a sequence that is cut between two pieces is as harmless as a whole one", 
 test("one line is one line, and not longer than it may be", () => {
 	expect(oneLine("a\n  b\tc", 10)).toBe("a b c");
 	expect(oneLine("abcdefghij", 5)).toBe("abcd…");
+});
+
+test("of one thing there is one", () => {
+	expect([0, 1, 2].map((count) => counted(count, "record"))).toEqual(["0 records", "1 record", "2 records"]);
 });
