@@ -11,12 +11,13 @@ import type { Skill } from "./define-skill.ts";
 import { SkillError } from "./errors.ts";
 import { failureIn } from "./failed-starts.ts";
 import { runModelPhase } from "./model-phase.ts";
+import { notJson } from "./not-json.ts";
 import { contextOf, type PhaseAt } from "./phase-context.ts";
 import { phaseCompleted, phaseEntered, skillRunCompleted } from "./records.ts";
 import { analyze, laneOf, runLane } from "./resume-point.ts";
 import type { SkillRun } from "./skill-runs.ts";
 import { skillTools } from "./skill-tool.ts";
-import { asKept, parseInput } from "./start-run.ts";
+import { parseInput } from "./start-run.ts";
 
 /** What a phase asks a person. */
 export interface SkillQuestion extends Question {
@@ -165,9 +166,19 @@ function landing<Input>(skill: Skill<Input>, phase: string, returned: unknown): 
 			{ skill: skill.name, phase },
 		);
 	const { data } = found;
-	if (data.kind === "done") return { output: asKept(data.output) };
+	const { output } = data;
+	const lack = notJson(output, "output");
+	if (lack) {
+		const { path: file } = skill.source ?? {};
+		throw new SkillError(
+			"SKILL_NOT_JSON",
+			`phase "${phase}" of ${skill.name}${file === undefined ? "" : ` (${file})`} gave what cannot be kept: ${lack.why}`,
+			{ skill: skill.name, phase, path: lack.path, ...(file !== undefined && { file }) },
+		);
+	}
+	if (data.kind === "done") return { output };
 	if (!entryAt(skill.phases, data.phase)) throw transition(skill, `next phase "${data.phase}"`);
-	return { output: asKept(data.output), next: data.phase };
+	return { output, next: data.phase };
 }
 
 const transitionSchema = z.discriminatedUnion("kind", [
