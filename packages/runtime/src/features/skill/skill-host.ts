@@ -244,7 +244,7 @@ export class SkillHost implements FeatureHost {
 		return sayEnd(session, { ...endOf(session, run), giveUp }, this.#messages, keep);
 	}
 
-	/** Tells that a run has stopped. Its end, or that it has failed too often, is told from its record instead. */
+	/** Tells that a run has stopped. Its end, or that it has failed or died too often, is told from its record instead. */
 	#emitStop(session: Session, run: string, { outcome, reason }: Went): void {
 		if (outcome !== "stopped" || runOf(session, run)?.why !== undefined) return;
 		const end = { type: "skill_end", scope: session.scope, run, outcome } as const;
