@@ -96,6 +96,8 @@ interface Known {
 	readonly said: string | undefined;
 	/** The question that nobody has answered. */
 	readonly open: number | undefined;
+	/** The run that is paused, since its process died at three starts before anything new was recorded. */
+	readonly paused: string | undefined;
 }
 
 async function knownOf({ cwd }: Place): Promise<Known> {
@@ -114,6 +116,7 @@ async function knownOf({ cwd }: Place): Promise<Known> {
 		...{ records, of },
 		over: new Set(of("skill_phase_completed").map(({ data }) => `${data.phase}/${data.visit}`)),
 		said: of("message_delivered").length > 0 ? of("assistant_message").at(-1)?.data.text : undefined,
+		paused: of("skill_run_paused").find(({ seq }) => seq > (of("skill_run_resumed").at(-1)?.seq ?? 0))?.data.run,
 		open: of("question_asked").find(({ seq }) => !answered.has(seq))?.seq,
 	};
 }
@@ -124,10 +127,11 @@ const toldOf = ({ records }: Known): string =>
 		.join("\n");
 
 /** The command that goes on with it. @param byHand a question is answered by the command that is for it */
-function goOn({ story, answers }: Place, { of, open }: Known, byHand: boolean): readonly string[] {
+function goOn({ story, answers }: Place, { of, open, paused }: Known, byHand: boolean): readonly string[] {
 	const given = byHand ? [] : ["--answers", answers];
 	if (of("skill_run_started").length === 0)
 		return ["skill", "run", story, "--input", JSON.stringify(stories[story]), ...given];
+	if (paused !== undefined) return ["skill", "resume", paused, ...given];
 	return byHand && open !== undefined ? ["answer", `${open}`, "yes"] : ["resume", ...given];
 }
 

@@ -212,6 +212,12 @@ test("nothing of a project runs before a person says so, nor once it has changed
 	);
 	expect((await jsonOf("skill", "list")).problems).toMatchObject([{ path, code: "SKILL_UNTRUSTED" }]);
 	expect(await run("skill", "run", "evil")).toMatchObject({ code: 4 });
+	expect(await run("skill", "show", "evil")).toMatchObject({
+		code: 4,
+		stderr: expect.stringMatching(
+			/evil\.ts may run, as it is now: read it, then say --trust; .*: reyn .*skill show evil --trust\n$/,
+		),
+	});
 	await run("resume");
 	await expect(readFile(ran)).rejects.toMatchObject({ code: "ENOENT" });
 	await run("skill", "run", "evil", "--trust");

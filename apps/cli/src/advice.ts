@@ -10,21 +10,24 @@ const byErrorCode: Readonly<Record<string, (error: unknown) => string>> = {
 	RUNTIME_SCRIPT_PRUNED: () => `its text is kept: ${reyn`script save <run> <file>`}, then ${reyn`script run <file>`}`,
 	OPERATOR_UNKNOWN_REF: () => `see what there is with: ${reyn`log`}`,
 	SKILL_UNKNOWN: () => `see those that there are with: ${reyn`skill list`}`,
+	SKILL_UNTRUSTED: (error) =>
+		`it is shown, and may run from then on with all that lies beside it, by: ${reyn`skill show ${detailOf(error).skill ?? "<name>"} --trust`}`,
 	WAL_CORRUPT: () =>
 		`look with: ${reyn`wal verify`}; see what giving the damage up would cost with: ${reyn`wal repair`}`,
 };
 
-interface PlanDetail {
+interface Detail {
+	readonly skill?: string;
 	readonly plan?: string;
 	readonly status?: string;
 	readonly failed?: readonly string[];
 }
 
 /** Of an error that came from another process nothing is known. */
-const detailOf = (error: unknown): PlanDetail => (error as { readonly detail?: PlanDetail }).detail ?? {};
+const detailOf = (error: unknown): Detail => (error as { readonly detail?: Detail }).detail ?? {};
 
 /** Of a plan that is over, or is none. */
-function howItGoesOn({ plan, status, failed: [failed] = [] }: PlanDetail): string {
+function howItGoesOn({ plan, status, failed: [failed] = [] }: Detail): string {
 	if (plan === undefined || status !== "completed") return `see all plans with: ${reyn`plan list --all`}`;
 	const again = failed === undefined ? reyn`plan resume ${plan} --from <step>` : reyn`plan retry ${plan} ${failed}`;
 	return `see its steps with: ${reyn`plan show ${plan}`}; run again with: ${again}`;

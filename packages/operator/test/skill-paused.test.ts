@@ -1,13 +1,14 @@
-/** A skill run that has failed too often, as a person finds it: paused, with its reason, and how it goes on. */
+/** A skill run that has failed too often, as a person finds it: paused, with its reason, and how it goes on; and one that is discarded. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { offlineModel } from "@reyn/offline-model";
 import { openRuntime } from "@reyn/runtime";
-import { defineSkill, type Skill } from "@reyn/skill-resume";
+import { defineSkill, done, type Skill } from "@reyn/skill-resume";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { documentSchema, type ReadVerb } from "../src/index.ts";
+import { memoryTasks } from "../../runtime/test/memory-tasks.ts";
+import { documentSchema, type ReadVerb, type WriteVerb } from "../src/index.ts";
 import { asJson } from "../src/text.ts";
 import { say, verbOf } from "./house.ts";
 
@@ -39,5 +40,46 @@ test("its reason is in what is listed, and in the status; resume names the verb 
 	};
 	await expect(resume.check(runtime, {}, say)).rejects.toThrow(`skill resume ${run}`);
 	await runtime.close();
+	await rm(root, { recursive: true });
+});
+
+test("one that a task has started: who discards it is told whether the task was", async () => {
+	const root = await mkdtemp(join(tmpdir(), "reyn-skill-task-"));
+	const skill = defineSkill({
+		...{ name: "ask", description: "asks", input: z.unknown(), start: "only" },
+		phases: { only: async ({ ask }) => done(await ask("who?")) },
+	}) as Skill;
+	const tasks = memoryTasks();
+	const open = () =>
+		openRuntime({
+			...{ state: join(root, "state"), model: offlineModel(), tools: [], skills: [skill] },
+			...{ tasks: { backend: tasks }, unanswered: "stop" as const },
+		});
+	const discard = verbOf("skill discard") as unknown as WriteVerb;
+	for (const isDown of [false, true]) {
+		let [run, task] = ["", ""];
+		{
+			await using runtime = await open();
+			runtime.resume();
+			({ id: task } = (await runtime.tasks.add({ title: "a", key: `a${isDown}`, starts: { skill: "ask" } })).task);
+			await runtime.idle();
+			run = runtime.restored().runs.at(-1)?.run ?? "";
+		}
+		await using runtime = await open();
+		tasks.isDown = isDown;
+		const seen = await discard.look(runtime, { run }, false);
+		expect([seen, discard.shown(seen, say)]).toMatchObject([
+			{ run, task },
+			[`discard skill run ${run}`, `task ${task}, which has started it, is told`],
+		]);
+		const did = await discard.act(runtime, seen, "ada");
+		discard.done.parse(JSON.parse(asJson(did)));
+		expect(did).toEqual({ run, discarded: true, task, isTold: !isDown });
+		expect(discard.lines(did, say, seen)[1]).toMatch(
+			isDown ? /^task t2 is not told yet, .*resume$/ : /^task t1 is told$/,
+		);
+		tasks.isDown = false;
+		expect(tasks.now(task)?.status).toBe(isDown ? "running" : "failed");
+	}
 	await rm(root, { recursive: true });
 });

@@ -69,7 +69,7 @@ import type { ProposalOptions } from "./features/plan/proposal.ts";
 import { SCRIPT } from "./features/script/pieces.ts";
 import type { Scripts, StartedScript } from "./features/script/scripts.ts";
 import type { FindSkills } from "./features/skill/known-skills.ts";
-import { type ChildRun, childrenOf, type ParentStep, parentStep, skillWork } from "./features/skill/pieces.ts";
+import { type ChildRun, childrenOf, type ParentStep, parentStep, SKILL, skillWork } from "./features/skill/pieces.ts";
 import type { TaskOptions, Tasks } from "./features/task/task-host.ts";
 import type { TasksAlong } from "./features/task/task-restore.ts";
 import { type AgentOptions, Agents } from "./kernel/agents.ts";
@@ -604,6 +604,7 @@ export class Runtime implements AsyncDisposable {
 		if (from?.kind === SCRIPT && this.scripts.asks(from.id, seq))
 			return { question: seq, from, ...(await this.scripts.answer(from.id, text, seq)) };
 		const answered = from && (await this.#kernel.toItsEnd(() => this.#questions.answer(seq, text, by)));
+		if (answered?.kind === SKILL) this.tasks.follow(answered.id);
 		if (answered)
 			return {
 				...{ question: seq, from: answered },
@@ -686,7 +687,8 @@ export class Runtime implements AsyncDisposable {
 	}
 
 	/**
-	 * Goes on with a skill run that is paused, by a rewind or since it has failed in the same place at three starts.
+	 * Goes on with a skill run that is paused, by a rewind or since it has failed, or its process died, in the same place at three starts.
+	 * The task that has started it is told what comes of it.
 	 *
 	 * @throws SkillError `SKILL_UNKNOWN_RUN`
 	 */
@@ -694,6 +696,7 @@ export class Runtime implements AsyncDisposable {
 		this.#kernel.assertOpen();
 		this.findSkillRun(run);
 		await this.#kernel.hostOf(this.#builtIn.skill).resume(this.#ownerOfRun(run), run);
+		this.tasks.follow(run);
 	}
 
 	/** @throws SkillError `SKILL_UNKNOWN_RUN`; TimetravelError `TIMETRAVEL_STALE` */
@@ -704,6 +707,7 @@ export class Runtime implements AsyncDisposable {
 			await this.timeline.ifStill(expect, skillWork(session.scope, run).scope, () => this.findSkillRun(run));
 			await this.#kernel.hostOf(this.#builtIn.skill).discard(session, run, "discarded by the user");
 		});
+		this.tasks.follow(run);
 	}
 
 	/** All plans, also those that are over, oldest first. */

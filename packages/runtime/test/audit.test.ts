@@ -187,6 +187,8 @@ const lines: readonly (readonly [kind: string, data: object, line: object])[] = 
 		{ run: "r1", phase: "a", visit: 2, place: "a/2 no mail", reason: "no mail" },
 		{ kind: "skill", what: "failed", run: "r1", phase: "a", visit: 2, why: "no mail" },
 	],
+	["skill_run_went_on", { run: "r1" }, { kind: "skill", what: "went on", run: "r1" }],
+	["skill_run_stopped", { run: "r1" }, { kind: "skill", what: "stopped", run: "r1" }],
 	["skill_run_resumed", { run: "r1" }, { kind: "skill", what: "resumed", run: "r1" }],
 	[
 		"skill_run_discarded",

@@ -1,8 +1,9 @@
-/** A run that fails in the same place at three starts is paused, with its reason; a person sets it going again, and the count begins anew. */
+/** A run that fails, or whose process dies, in the same place at three starts is paused, with its reason; a person sets it going again, and the count begins anew. */
 import { defineSkill, done, type PhaseContext, type Skill } from "@reyn/skill-resume";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { z } from "zod";
 import type { Runtime } from "../src/index.ts";
+import { copyState } from "./cut.ts";
 import { emptyArea, makeProject, open, type Project, scripted, until } from "./project.ts";
 
 let project: Project;
@@ -84,4 +85,43 @@ test("starts that fail elsewhere, are cancelled or killed, or wait for somebody,
 		await runtime.close();
 	}
 	expect((await start(failing(n))).runs).toEqual([["paused", expect.stringContaining("no mail, 3")]]);
+});
+
+test("its process dies at three starts in the same phase: the fourth calls nothing, and says so by the record; closed, it may be as often as one likes", async () => {
+	let calls = 0;
+	const held = ({ signal }: PhaseContext) => {
+		calls++;
+		return new Promise<string>((_, reject) =>
+			signal.addEventListener("abort", () => reject(signal.reason), { once: true }),
+		);
+	};
+	/** What a kill leaves while it is called, or what there is once it is closed. */
+	const called = async (state: string, isKilled: boolean): Promise<string> => {
+		const before = calls;
+		const { runtime } = await open(
+			{ ...project, state },
+			{ model: scripted(() => "said"), tools: [], skills: [skill(held)] },
+		);
+		if (runtime.restored().runs.length === 0) await runtime.runSkill("mail", {});
+		runtime.resume();
+		await until(() => calls > before);
+		const left = `${state}x`;
+		if (isKilled) await copyState(state, left);
+		await runtime.close();
+		return isKilled ? left : state;
+	};
+	let { state } = project;
+	for (const isKilled of [true, false, true, false, false, false, true]) state = await called(state, isKilled);
+	expect(calls).toBe(7);
+	const all = { model: scripted(() => "said"), tools: [], skills: [skill(held)] };
+	const { runtime, events } = await open({ ...project, state }, all);
+	runtime.resume();
+	await runtime.idle();
+	const why =
+		'its process died at 3 starts in phase "send", visit 1, before anything new was recorded; it may have run out of memory, or a call has ended it';
+	expect([calls, runs(runtime)]).toEqual([7, [["paused", why]]]);
+	expect(events.filter(({ type }) => type.startsWith("skill_"))).toMatchObject([
+		{ type: "skill_end", outcome: "paused", reason: why },
+	]);
+	await runtime.close();
 });

@@ -1,13 +1,14 @@
 /** Tasks that live elsewhere, bound to sessions here: a rewind takes the binding along, and never the task. */
 
+import { setImmediate } from "node:timers/promises";
 import { defineSkill, done, type FoundSkills, next, type Skill, SkillError } from "@reyn/skill-resume";
-import { taskBegun, taskReported, taskSeen, taskSubscribed } from "@reyn/tasks";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { type TaskBackend, taskBegun, taskReported, taskSeen, taskSubscribed } from "@reyn/tasks";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";
 import type { Runtime, RuntimeEvent, RuntimeOptions } from "../src/index.ts";
 import { copyState, everyCut } from "./cut.ts";
 import { type MemoryTasks, memoryTasks } from "./memory-tasks.ts";
-import { emptyArea, lastOf, makeProject, open, type Project, scripted } from "./project.ts";
+import { emptyArea, gate, lastOf, makeProject, open, type Project, scripted } from "./project.ts";
 
 let project: Project;
 let backend: MemoryTasks;
@@ -278,6 +279,113 @@ test("one that was begun, and whose skill does not load in the next process, wai
 		await again.runtime.idle();
 		expect(backend.now("t1")).toMatchObject({ status: "done", outcome: "3" });
 		await again.runtime.close();
+	});
+});
+
+describe("a run that a task has started, and that goes on or ends by itself, nothing else with it", () => {
+	const asks = defineSkill({
+		...{ name: "asks", description: "Asks", input: z.unknown(), start: "one" },
+		phases: { one: async ({ ask }) => done(await ask("who?")) },
+	}) as Skill;
+	const how = { skills: [asks], unanswered: "stop" as const };
+	const comments = async () => (await backend.comments("t1")).map(({ text }) => text);
+
+	/** A task of a session, whose skill waits for an answer in a process that is over; and another one, which is never begun there. */
+	async function waiting(requester = main): Promise<{ run: string; question: number }> {
+		const { runtime } = await opened(project, how);
+		runtime.resume();
+		await runtime.tasks.add({ title: "a", key: "a", starts: { skill: "asks" }, requester });
+		await runtime.idle();
+		const [{ seq: question = 0 } = {}] = runtime.questions();
+		const [{ run = "" } = {}] = runtime.restored().runs;
+		await runtime.close();
+		const next = await opened(project, how);
+		await next.runtime.tasks.add({ title: "b", key: "b", starts: { prompt: "never" } });
+		await next.runtime.close();
+		expect(backend.now("t1")?.status).toBe("running");
+		return { run, question };
+	}
+
+	test.each([main, side])("is told to the task once it is answered, in $session", async (scope) => {
+		const { question } = await waiting(scope);
+		const { runtime } = await opened(project, how);
+		await runtime.answer(question, "ada", "ada");
+		await runtime.idle();
+		expect([backend.now("t1"), await comments()]).toMatchObject([{ status: "done", outcome: "ada" }, ["ada"]]);
+		expect([runtime.restored().turns, backend.now("t2")]).toMatchObject([[], { status: "ready" }]);
+		await runtime.close();
+	});
+
+	test.each([main, side])("is told once it is resumed, in $session", async (scope) => {
+		const { run } = await waiting(scope);
+		const turns = async (): Promise<void> => {
+			for (let turn = 0; turn < 50; turn++) await setImmediate();
+		};
+		const isResumed = gate();
+		const one = async () => {
+			await isResumed.opened;
+			// The look that follows it is over long before the run is, and the one after it takes its time.
+			await runtime.tasks.looked();
+			await turns();
+			return done("by itself");
+		};
+		const slow: TaskBackend = { ...backend, comment: (...given) => turns().then(() => backend.comment(...given)) };
+		const more = { skills: [{ ...asks, phases: { one } }], tasks: { backend: slow } };
+		const { runtime } = await opened(project, more);
+		await runtime.resumeSkillRun(run);
+		isResumed.open();
+		await runtime.idle();
+		expect([backend.now("t1"), await comments()]).toMatchObject([{ status: "done" }, ["by itself"]]);
+		expect(backend.now("t2")).toMatchObject({ status: "ready" });
+		await runtime.close();
+	});
+
+	test("is told that it was discarded, wherever that is killed", async () => {
+		const { run } = await waiting();
+		const { runtime } = await opened(project, how);
+		await runtime.discardSkillRun(run);
+		await runtime.tasks.looked();
+		const told = [expect.stringContaining("discarded")];
+		expect([backend.now("t1")?.status, await comments()]).toEqual(["failed", told]);
+		await runtime.close();
+		let cases = 0;
+		await everyCut(project, async (state, kinds) => {
+			const isDiscarded = kinds.includes("skill_run_discarded");
+			if (!isDiscarded) return;
+			cases++;
+			for (const isWritten of kinds.includes(taskReported.kind) ? [true] : [false, true]) {
+				if (!isWritten) {
+					backend = memoryTasks();
+					backend.put("t1", { status: "running" });
+				}
+				const at = await copyState(state, `${state}-${isWritten}`);
+				await emptyArea(at, "snapshots");
+				const again = await opened({ state: at }, how);
+				again.runtime.resume();
+				await again.runtime.idle();
+				expect([kinds.length, backend.now("t1")?.status, await comments()]).toEqual([kinds.length, "failed", told]);
+				await again.runtime.close();
+			}
+		});
+		expect(cases).toBeGreaterThan(2);
+	});
+
+	test("does not wait for a backend that is down: that is said, and the next start that goes on tells it", async () => {
+		const { run } = await waiting();
+		backend.isDown = true;
+		const { runtime, events } = await opened(project, how);
+		await runtime.discardSkillRun(run);
+		await runtime.tasks.looked();
+		await runtime.idle();
+		expect(events.filter(({ type }) => type === "tasks_unread")).toHaveLength(1);
+		expect(runtime.tasks.pending().map(({ task }) => task)).toEqual(["t1", "t2"]);
+		await runtime.close();
+		backend.isDown = false;
+		const next = await opened(project, how);
+		next.runtime.resume();
+		await next.runtime.idle();
+		expect([backend.now("t1")?.status, await comments()]).toEqual(["failed", ["it was discarded"]]);
+		await next.runtime.close();
 	});
 });
 

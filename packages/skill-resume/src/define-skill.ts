@@ -55,7 +55,7 @@ export interface ModelPhase {
 	readonly maxRounds?: number;
 }
 
-/** What follows a phase: another phase, or the end. The output has to be JSON. */
+/** What follows a phase: another phase, or the end. The output has to be JSON (`SKILL_NOT_JSON`); fields that are `undefined` are left out. */
 export type Transition =
 	| { readonly kind: "next"; readonly phase: string; readonly output: unknown }
 	| { readonly kind: "done"; readonly output: unknown };

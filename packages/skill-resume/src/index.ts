@@ -43,6 +43,8 @@ export {
 	skillRunPaused,
 	skillRunResumed,
 	skillRunStarted,
+	skillRunStopped,
+	skillRunWentOn,
 } from "./records.ts";
 export { analyze, type ResumePoint, runLane } from "./resume-point.ts";
 export { runSkill, type SkillPorts, type SkillQuestion } from "./run-skill.ts";

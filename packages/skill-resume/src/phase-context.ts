@@ -21,6 +21,7 @@ import type { ChildEnd } from "./children.ts";
 import type { PhaseContext } from "./define-skill.ts";
 import { SkillError } from "./errors.ts";
 import { skillNamed } from "./found-skills.ts";
+import { notJson } from "./not-json.ts";
 import type { SkillPorts } from "./run-skill.ts";
 
 /** Where a phase runs. */
@@ -77,6 +78,7 @@ export function contextOf(at: PhaseAt, lane: Lane, ports: SkillPorts): PhaseCont
 		async skill(name, input) {
 			const { children } = ports;
 			const called = skillNamed(children?.found ?? { skills: [], problems: [] }, read(at, "skill", z.string(), name));
+			assertJson(at, "skill", "input", input);
 			const endOf = (end: ChildEnd): Reconciled<unknown> & { kind: "done" | "failed" } =>
 				end.kind === "done"
 					? { kind: "done", result: end.output }
@@ -100,6 +102,7 @@ export function contextOf(at: PhaseAt, lane: Lane, ports: SkillPorts): PhaseCont
 		},
 		tool: async (name, args = {}) => {
 			const call = read(at, "tool", toolCall, { name, args });
+			assertJson(at, "tool", "args", call.args);
 			return lane.perform(toolStepThatThrows(toolNamed(at, call.name), call.args));
 		},
 		async parallel(tasks) {
@@ -137,6 +140,12 @@ function read<T>(at: PhaseAt, call: string, schema: z.ZodType<T>, given: unknown
 	const issues = found.error.issues.map(({ path, message }) => ({ field: path.map(String).join("."), message }));
 	const why = issues.map(({ field, message }) => (field ? `${field}: ${message}` : message)).join("; ");
 	throw wrong(at, call, why, issues[0]?.field);
+}
+
+/** @throws SkillError `SKILL_CALL` naming the phase and the field */
+function assertJson(at: PhaseAt, call: string, name: string, given: unknown): void {
+	const lack = notJson(given, name);
+	if (lack) throw wrong(at, call, lack.why, lack.path);
 }
 
 /** @throws SkillError `SKILL_CALL` for what a script's call is refused for, too */

@@ -46,7 +46,13 @@ export const skillRunFailed = defineRecord(
 	z.object({ run, phase: z.string().optional(), visit: z.int().optional(), place: z.string(), reason: z.string() }),
 );
 
-/** It waits for a person: a rewind went back into the run while it was not running, or it has failed too often, and has that as `reason`. */
+/** A start goes on with a run in a phase that was entered before, or at its end. Durable before anything of it is called. */
+export const skillRunWentOn = defineRecord("skill_run_went_on", z.object({ run }));
+
+/** A start has stopped in order before anything was recorded of it: it was cancelled, or waits. So it is none that its process died in. */
+export const skillRunStopped = defineRecord("skill_run_stopped", z.object({ run }));
+
+/** It waits for a person: a rewind went back into the run while it was not running, or it has failed, or its process died, too often, and has that as `reason`. */
 export const skillRunPaused = defineRecord("skill_run_paused", z.object({ run, reason: z.string().optional() }));
 
 /** A person says that a paused run is to go on. */
@@ -59,6 +65,8 @@ export const skillRecords = [
 	skillRunCompleted,
 	skillRunDiscarded,
 	skillRunFailed,
+	skillRunWentOn,
+	skillRunStopped,
 	skillRunPaused,
 	skillRunResumed,
 ] as const;

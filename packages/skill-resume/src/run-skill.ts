@@ -4,19 +4,20 @@ import { laneClosed, type Model, runProgram, type Tool, type Using, whenSpace } 
 import { ProgramEnded } from "@reyn/journal/internal";
 import type { Question } from "@reyn/journal/script";
 import { entryAt } from "@reyn/snapshot";
-import { type Scope, systemTimers } from "@reyn/wal";
+import { type Draft, type Scope, systemTimers } from "@reyn/wal";
 import { z } from "zod";
 import type { SkillChildren } from "./children.ts";
 import type { Skill } from "./define-skill.ts";
-import { SkillError } from "./errors.ts";
-import { failureIn } from "./failed-starts.ts";
+import { endsRun, SkillError } from "./errors.ts";
+import { deathsIn, failureIn } from "./failed-starts.ts";
 import { runModelPhase } from "./model-phase.ts";
+import { notJson } from "./not-json.ts";
 import { contextOf, type PhaseAt } from "./phase-context.ts";
-import { phaseCompleted, phaseEntered, skillRunCompleted } from "./records.ts";
+import { phaseCompleted, phaseEntered, skillRunCompleted, skillRunStopped, skillRunWentOn } from "./records.ts";
 import { analyze, laneOf, runLane } from "./resume-point.ts";
 import type { SkillRun } from "./skill-runs.ts";
 import { skillTools } from "./skill-tool.ts";
-import { asKept, parseInput } from "./start-run.ts";
+import { parseInput } from "./start-run.ts";
 
 /** What a phase asks a person. */
 export interface SkillQuestion extends Question {
@@ -45,8 +46,9 @@ export interface SkillPorts extends Using {
  *
  * @returns the output of the last phase
  * @throws the signal's reason when it is cancelled, and what a phase throws: the run is then kept, and can be run again, unless
- * `endsRun` says that it is over: record `skillRunDiscarded` with that reason. A run that has failed in the same place at three starts
- * is paused; SkillError `SKILL_PAUSED` from then on, until `skillRunResumed` is recorded
+ * `endsRun` says that it is over: record `skillRunDiscarded` with that reason. A run that has failed in the same place at three starts,
+ * or whose process has died there at three with nothing new recorded, is paused; SkillError `SKILL_PAUSED` from then on, until
+ * `skillRunResumed` is recorded
  */
 export async function runSkill<Input>(
 	id: string,
@@ -54,33 +56,62 @@ export async function runSkill<Input>(
 	scope: Scope,
 	ports: SkillPorts,
 ): Promise<unknown> {
-	const { status, why } = ports.run();
+	const dead = deathsIn(id, ports.run(), skill.start);
+	if (dead) {
+		const { durable } = await patiently(runLane(id), ports, () => ports.log.append(dead, scope));
+		await durable;
+	}
+	const { status, why, parent } = ports.run();
 	if (status === "paused")
 		throw new SkillError("SKILL_PAUSED", `${id} is paused: ${why ?? "a rewind went back into it"}; resume it first`, {
 			run: id,
 		});
 	const left: Promise<void>[] = [];
+	// A child is begun by its call.
+	const begun: Begun = { isDurable: parent !== undefined };
 	try {
-		return await runPhases(id, skill, scope, { ...ports, left: (over) => void left.push(over) });
+		return await runPhases(id, skill, scope, { ...ports, left: (over) => void left.push(over) }, begun);
 	} catch (error) {
 		const failed = failureIn(id, ports.run(), skill.start, error, ports.signal);
 		if (failed.length > 0) {
 			const write = () => failed.map((draft) => ports.log.append(draft, scope)).at(-1);
 			await (await patiently(runLane(id), ports, write))?.durable;
-		}
+		} else if (begun.isDurable && !endsRun(error)) stopInOrder(id, scope, ports);
 		throw error;
 	} finally {
 		await Promise.all(left);
 	}
 }
 
-async function runPhases<Input>(id: string, skill: Skill<Input>, scope: Scope, ports: SkillPorts): Promise<unknown> {
+/** Whether it is durable that this start has begun: if what it calls first is the last that its process does, the next one knows of it. */
+interface Begun {
+	isDurable: boolean;
+}
+
+/** Says that no death has ended this start, where no other record says so. */
+function stopInOrder(id: string, scope: Scope, { run, log }: SkillPorts): void {
+	if (run().begun === undefined) return;
+	try {
+		log.append(skillRunStopped({ run: id }), scope);
+	} catch {
+		// The log has failed, or was moved: then this start counts as one that died.
+	}
+}
+
+async function runPhases<Input>(
+	id: string,
+	skill: Skill<Input>,
+	scope: Scope,
+	ports: SkillPorts,
+	begun: Begun,
+): Promise<unknown> {
 	for (;;) {
 		const run = ports.run();
 		const at = analyze(run, skill.start);
 		if (at.kind === "end") {
-			await ports.deliver(run.last?.output);
 			const lane = runLane(id, run.parent);
+			if (!begun.isDurable) await begin(lane, skillRunWentOn({ run: id }), scope, ports, begun);
+			await ports.deliver(run.last?.output);
 			// Both records or none: within one turn of the event loop the log does not become full.
 			const { durable } = await patiently(lane, ports, () => {
 				// Closes lanes below too, which a process left open that died between a phase's outcome and the end of its lane.
@@ -90,7 +121,7 @@ async function runPhases<Input>(id: string, skill: Skill<Input>, scope: Scope, p
 			await durable;
 			return run.last?.output;
 		}
-		await runPhase(id, skill, at, run, scope, ports);
+		await runPhase(id, skill, at, run, scope, ports, begun);
 	}
 }
 
@@ -101,6 +132,7 @@ async function runPhase<Input>(
 	run: SkillRun,
 	scope: Scope,
 	ports: SkillPorts,
+	begun: Begun,
 ): Promise<void> {
 	const body = entryAt(skill.phases, phase);
 	if (!body) throw transition(skill, `phase "${phase}"`);
@@ -111,7 +143,8 @@ async function runPhase<Input>(
 			{ phase, visit },
 		);
 	const path = laneOf(id, phase, visit, run.parent);
-	if (!entered) await patiently(path, ports, () => ports.log.append(phaseEntered({ run: id, phase, visit }), scope));
+	if (!entered) await begin(path, phaseEntered({ run: id, phase, visit }), scope, ports, begun);
+	else if (!begun.isDurable) await begin(path, skillRunWentOn({ run: id }), scope, ports, begun);
 
 	const input = parseInput(skill, run.input);
 	const before = run.last?.output;
@@ -144,6 +177,16 @@ async function runPhase<Input>(
 	await ports.onBoundary("phase", `${skill.name} ${phase}`, scope);
 }
 
+/** Records that a phase begins, or goes on. The first one of a start is durable before anything is called. */
+async function begin(lane: string, draft: Draft, scope: Scope, ports: SkillPorts, begun: Begun): Promise<void> {
+	const { durable } = await patiently(lane, ports, () => ports.log.append(draft, scope));
+	if (begun.isDurable) return;
+	await durable;
+	begun.isDurable = true;
+	// It may have been stopped meanwhile.
+	ports.signal.throwIfAborted();
+}
+
 /** Writes, and waits while the disk is full. @throws the signal's reason, and other errors of `write` */
 function patiently<T>(
 	lane: string,
@@ -165,9 +208,19 @@ function landing<Input>(skill: Skill<Input>, phase: string, returned: unknown): 
 			{ skill: skill.name, phase },
 		);
 	const { data } = found;
-	if (data.kind === "done") return { output: asKept(data.output) };
+	const { output } = data;
+	const lack = notJson(output, "output");
+	if (lack) {
+		const { path: file } = skill.source ?? {};
+		throw new SkillError(
+			"SKILL_NOT_JSON",
+			`phase "${phase}" of ${skill.name}${file === undefined ? "" : ` (${file})`} gave what cannot be kept: ${lack.why}`,
+			{ skill: skill.name, phase, path: lack.path, ...(file !== undefined && { file }) },
+		);
+	}
+	if (data.kind === "done") return { output };
 	if (!entryAt(skill.phases, data.phase)) throw transition(skill, `next phase "${data.phase}"`);
-	return { output: asKept(data.output), next: data.phase };
+	return { output, next: data.phase };
 }
 
 const transitionSchema = z.discriminatedUnion("kind", [

@@ -1,5 +1,5 @@
 /** A projection of skill runs: which there are in a session, and which phase each is in. */
-import { laneClosed, stepCompleted, stepFailed, type Usage } from "@reyn/journal";
+import { laneClosed, stepCompleted, stepFailed, stepStarted, type Usage } from "@reyn/journal";
 import { type Dict, dictOf, emptyDict, entriesIn, getIn, setIn } from "@reyn/journal/internal";
 import { defineProjection } from "@reyn/snapshot";
 import type { Seq } from "@reyn/wal";
@@ -14,6 +14,8 @@ import {
 	skillRunPaused,
 	skillRunResumed,
 	skillRunStarted,
+	skillRunStopped,
+	skillRunWentOn,
 } from "./records.ts";
 import { laneOf, runLane } from "./resume-point.ts";
 
@@ -44,6 +46,11 @@ const skillRun = z.object({
 	/** At how many starts it has failed since it last came to a phase, by place. Absent: at none. */
 	failures: z.array(z.object({ place: z.string(), times: z.int() })).optional(),
 	/**
+	 * How many starts have begun and not ended in order since something was recorded of its phase: all but one that works now have died.
+	 * Of no child. Absent: none.
+	 */
+	begun: z.int().optional(),
+	/**
 	 * The seq and the content of `skill_run_discarded`, until the run's lane is closed: its notice is still to be delivered. Of a child
 	 * until the lane around its call is: the call may still ask.
 	 */
@@ -73,7 +80,7 @@ export const skillRunsOf = (runs: SkillRuns): readonly (readonly [id: string, ru
 /** Every skill run of a session and the phase it is in. */
 export const skillRuns = defineProjection<SkillRuns>({
 	name: "skills",
-	version: 7,
+	version: 8,
 	schema: dictOf(skillRun),
 	init: () => emptyDict,
 	handle: (on) => [
@@ -86,16 +93,20 @@ export const skillRuns = defineProjection<SkillRuns>({
 			}),
 		),
 		on(phaseEntered, (state, { run, phase, visit }, { seq }) =>
-			withRun(state, run, ({ failures: _before, ...before }) => ({
+			withRun(state, run, ({ failures: _before, begun: _gone, ...before }) => ({
 				...before,
 				since: seq,
 				phase,
 				visits: { ...before.visits, [phase]: visit },
+				...(before.parent === undefined && { begun: 1 }),
 			})),
 		),
 		on(phaseCompleted, (state, { run, phase, visit, output, next }, { seq }) =>
 			withRun(
-				withoutBelow(state, run, seq, `its phase is over`, (parent) => laneOf(run, phase, visit, parent)),
+				advanced(
+					withoutBelow(state, run, seq, `its phase is over`, (parent) => laneOf(run, phase, visit, parent)),
+					runLane(run, getIn(state, run)?.parent),
+				),
 				run,
 				({ phase: _left, failures: _before, ...before }) => ({
 					...before,
@@ -104,23 +115,36 @@ export const skillRuns = defineProjection<SkillRuns>({
 				}),
 			),
 		),
-		on(skillRunCompleted, (state, { run }) => withRun(state, run, (before) => ({ ...before, status: "completed" }))),
-		on(skillRunDiscarded, (state, { run, reason, by, tell }, { seq }) =>
-			withRun(withoutBelow(state, run, seq, reason), run, ({ failures: _before, why: _why, ...before }) => ({
-				...before,
-				status: "discarded",
-				ended: { seq, reason, ...(by === undefined ? {} : { by }), ...(tell === undefined ? {} : { tell }) },
-			})),
+		on(skillRunCompleted, (state, { run }) =>
+			withRun(state, run, ({ begun: _gone, ...before }) => ({ ...before, status: "completed" })),
 		),
-		on(stepCompleted, (state, { kind, lane, usage, adopts }) => {
+		on(skillRunDiscarded, (state, { run, reason, by, tell }, { seq }) =>
+			withRun(
+				withoutBelow(state, run, seq, reason),
+				run,
+				({ failures: _before, begun: _gone, why: _why, ...before }) => ({
+					...before,
+					status: "discarded",
+					ended: { seq, reason, ...(by === undefined ? {} : { by }), ...(tell === undefined ? {} : { tell }) },
+				}),
+			),
+		),
+		// Each try of a call has a start of its own; only the first one is new, and so is each try to reach a person, who is waited for.
+		on(stepStarted, (state, { kind, lane, started }) =>
+			started === undefined || kind === "ask" ? advanced(state, lane) : state,
+		),
+		on(stepCompleted, (before, { kind, lane, usage, adopts, moves }) => {
+			// A world that is asked at each start may say something else each time.
+			const state = moves === undefined ? advanced(before, lane) : before;
 			if (kind !== "model" || !usage || adopts !== undefined) return state;
 			const id = runsAround(state, lane).at(-1) ?? "";
 			if (getIn(state, id)?.parent === undefined) return state;
-			return withRun(state, id, (before) => ({ ...before, cost: withUsage(before.cost, usage) }));
+			return withRun(state, id, (run) => ({ ...run, cost: withUsage(run.cost, usage) }));
 		}),
-		on(stepFailed, (state, { started = 0 }) => {
+		on(stepFailed, (before, { lane, started = 0, forgotten }) => {
+			const state = forgotten ? before : advanced(before, lane);
 			const [id = "", { ended = undefined } = {}] = childrenOfCall(state, started).at(-1) ?? [];
-			return ended ? withRun(state, id, (before) => ({ ...before, ended: { ...ended, told: true } })) : state;
+			return ended ? withRun(state, id, (run) => ({ ...run, ended: { ...ended, told: true } })) : state;
 		}),
 		on(laneClosed, (state, { lane }) => {
 			const run = lane.slice(runLane("").length);
@@ -131,8 +155,12 @@ export const skillRuns = defineProjection<SkillRuns>({
 				.reduce((next, [id]) => withRun(next, id, asOver), state);
 		}),
 		on(skillRunFailed, (state, { run, place }) =>
-			withRun(state, run, (before) => ({ ...before, failures: withFailure(before.failures, place) })),
+			withRun(state, run, (before) => ({ ...endedInOrder(before), failures: withFailure(before.failures, place) })),
 		),
+		on(skillRunWentOn, (state, { run }) =>
+			withRun(state, run, ({ begun = 0, ...before }) => ({ ...before, begun: begun + 1 })),
+		),
+		on(skillRunStopped, (state, { run }) => withRun(state, run, endedInOrder)),
 		on(skillRunPaused, (state, { run, reason }) =>
 			withRun(state, run, ({ why: _before, ...before }) => ({
 				...before,
@@ -141,15 +169,20 @@ export const skillRuns = defineProjection<SkillRuns>({
 			})),
 		),
 		on(skillRunResumed, (state, { run }) =>
-			withRun(state, run, ({ why: _why, failures: _before, ...before }) => ({ ...before, status: "running" })),
+			withRun(state, run, ({ why: _why, failures: _before, begun: _gone, ...before }) => ({
+				...before,
+				status: "running",
+			})),
 		),
 	],
 	// Until version 6 all runs lay in one object, as a small dictionary still does; what versions added is optional.
-	migrate: (state) =>
-		Object.entries(state as Readonly<Record<string, SkillRun>>).reduce<SkillRuns>(
-			(all, [id, run]) => setIn(all, id, run),
-			emptyDict,
-		),
+	migrate: (state, from) =>
+		from > 6
+			? state
+			: Object.entries(state as Readonly<Record<string, SkillRun>>).reduce<SkillRuns>(
+					(all, [id, run]) => setIn(all, id, run),
+					emptyDict,
+				),
 	floor: (state) => inFlightRuns(state)[0]?.[1].started,
 });
 
@@ -207,6 +240,19 @@ export function runsAround(runs: SkillRuns, lane: string): readonly string[] {
 }
 
 export const isLive = ({ status }: Pick<SkillRun, "status">): boolean => status === "running" || status === "paused";
+
+/** Something new is recorded in a lane: the run that it is in has come further since it was begun. */
+function advanced(state: SkillRuns, lane: string): SkillRuns {
+	const begin = runLane("");
+	if (!lane.startsWith(begin)) return state;
+	const [id = ""] = lane.slice(begin.length).split("/", 1);
+	if (getIn(state, id)?.begun === undefined) return state;
+	return withRun(state, id, ({ begun: _gone, ...run }) => run);
+}
+
+function endedInOrder({ begun = 0, ...run }: SkillRun): SkillRun {
+	return begun > 1 ? { ...run, begun: begun - 1 } : run;
+}
 
 /** A child of whose outcome nobody asks any more: that it was, and how it ended. */
 const asOver = ({ skill, started, since, parent, cost, status }: SkillRun): SkillRun => ({

@@ -1,10 +1,10 @@
 /** Starts a run: its input is checked, and its first record is written. */
 import type { Using } from "@reyn/journal";
-import { toJson } from "@reyn/journal/internal";
 import type { Scope } from "@reyn/wal";
 import type { Skill } from "./define-skill.ts";
 import { SkillError } from "./errors.ts";
 import { fit } from "./json-schema.ts";
+import { notJson } from "./not-json.ts";
 import { skillRunStarted } from "./records.ts";
 
 /**
@@ -12,7 +12,7 @@ import { skillRunStarted } from "./records.ts";
  *
  * @param model the id of the model that it is begun with
  * @param parent the lane of the call that a child runs in: its own lanes lie below
- * @throws SkillError `SKILL_INVALID_INPUT` naming the field; nothing is written
+ * @throws SkillError `SKILL_INVALID_INPUT` naming the field that does not fit, or is not JSON; nothing is written
  */
 export async function startRun<Input>(
 	id: string,
@@ -23,10 +23,12 @@ export async function startRun<Input>(
 	model: string,
 	parent?: string,
 ): Promise<void> {
-	parseInput(skill, input);
 	const { name, source } = skill;
+	const lack = notJson(input, "input");
+	if (lack) throw misfit(name, lack.why);
+	parseInput(skill, input);
 	const more = { ...(source && { hash: source.hash }), ...(parent !== undefined && { parent }) };
-	const started = { run: id, skill: name, input: asKept(input), model, ...more };
+	const started = { run: id, skill: name, input, model, ...more };
 	await log.append(skillRunStarted(started), scope).durable;
 }
 
@@ -34,16 +36,8 @@ export async function startRun<Input>(
 export function parseInput<Input>(skill: Skill<Input>, input: unknown): Input {
 	const found = fit(skill.input, input);
 	if (found.kind === "fits") return found.value;
-	const { name } = skill;
-	throw new SkillError("SKILL_INVALID_INPUT", `the input of ${name} does not fit: ${found.why}`, { skill: name });
+	throw misfit(skill.name, found.why);
 }
 
-/** As JSON has it, so that the first run goes on with what a resumed one will find. What JSON lacks is refused by the log. */
-export function asKept(value: unknown): unknown {
-	try {
-		const { json, binary } = toJson(value);
-		return binary.length > 0 ? value : json;
-	} catch {
-		return value;
-	}
-}
+const misfit = (skill: string, why: string): SkillError =>
+	new SkillError("SKILL_INVALID_INPUT", `the input of ${skill} does not fit: ${why}`, { skill });

@@ -85,16 +85,20 @@ describe("a run", () => {
 
 	test("hands on what the log kept, so that the first run and a resumed one see the same", async () => {
 		const seen: unknown[] = [];
+		const output = { none: undefined, rows: [-0, "\ud83d"], own: Object.assign(Object.create(null), { x: 1 }) };
 		const skill = skillOf({
-			gather: async () => next("write", { at: new Date(0), none: undefined }),
+			gather: async () => next("write", output),
 			write: async (_context, _input, before) => {
 				seen.push(before);
-				return done(new Date(1));
+				return done(before);
 			},
 		});
+		const kept = { rows: [0, "\ufffd"], own: { x: 1 } };
 		await using process = await Process.start();
-		expect(await process.work(skill)).toBe("1970-01-01T00:00:00.001Z");
-		expect(seen).toEqual([{ at: "1970-01-01T00:00:00.000Z" }]);
+		expect(await process.work(skill)).toStrictEqual(kept);
+		expect(seen).toStrictEqual([kept]);
+		await using again = await process.next();
+		expect(again.run().last?.output).toStrictEqual(kept);
 	});
 
 	test("makes each step once, tells equal ones apart by their order, and gives each its key", async () => {
@@ -199,6 +203,114 @@ describe("input that does not fit", () => {
 		await expect(process.work(edited)).rejects.toMatchObject({ code: "SKILL_INVALID_INPUT" });
 		expect(process.run().status).toBe("running");
 		expect(await process.work(skill)).toBe("never");
+	});
+});
+
+const cycle: Record<string, unknown> = {};
+cycle.again = [cycle];
+const deep = (): unknown => Array.from({ length: 70 }).reduce((below) => [below], 1);
+const reading = {
+	get no(): never {
+		throw new Error("no");
+	},
+};
+
+describe("what is not JSON", () => {
+	const lacks: [string, unknown, string][] = [
+		["a date", { rows: [0, { when: new Date(0) }] }, ".rows[1].when: a Date is not JSON; give its .toISOString()"],
+		["NaN", { share: Number.NaN }, ".share: NaN is not JSON; give null, or a text"],
+		["an infinity", [-1 / 0], "[0]: -Infinity is not JSON; give null, or a text"],
+		["undefined in a list", { rows: [undefined] }, ".rows[0]: undefined is not JSON; give null, or leave it out"],
+		["a map", new Map(), ": a Map is not JSON; give Object.fromEntries(it)"],
+		["a set", { a: new Set() }, ".a: a Set is not JSON; give [...it]"],
+		["a BigInt", { a: { b: 1n } }, ".a.b: a BigInt is not JSON; give String(it)"],
+		["a function", { a: () => 1 }, ".a: a function is not JSON; give a plain value"],
+		["bytes", { a: new Uint8Array(2) }, ".a: a Uint8Array is not JSON; give it as base64"],
+		["an object of a class", { a: new (class Page {})() }, ".a: a Page is not JSON; give a plain value"],
+		["a promise", { a: Promise.resolve(1) }, ".a: a Promise is not JSON; await it"],
+		["an object with toJSON", { toJSON: () => 1 }, ": an object with toJSON is not JSON; give what that gives"],
+		["a cycle", cycle, ".again[0]: a cycle is not JSON; give a plain value"],
+		["what throws when it is read", { a: reading }, ": it throws when it is read (no)"],
+		["70 levels", { a: deep() }, "…: it is nested more than 60 deep; flatten it, or give it as text"],
+	];
+
+	test.each(lacks)("is refused as an output: %s", async (_, output, why) => {
+		let made = 0;
+		const gather =
+			(give: unknown): Phase<unknown> =>
+			async ({ step }) => {
+				await step("send", async () => ++made, { purity: "external" });
+				return next("write", give);
+			};
+		const write: Phase<unknown> = async () => done("never");
+		const source = { path: "/skills/report.ts", hash: "" };
+		await using process = await Process.start();
+		const begin = 'phase "gather" of report (/skills/report.ts) gave what cannot be kept: output';
+		await expect(process.work(skillOf({ gather: gather(output), write }, { source }))).rejects.toMatchObject({
+			code: "SKILL_NOT_JSON",
+			message: why.startsWith("…") ? expect.stringContaining(why) : `${begin}${why}`,
+			detail: { skill: "report", phase: "gather", file: source.path, path: expect.stringMatching(/^output/) },
+		});
+		expect(process.run()).toMatchObject({ status: "running", phase: "gather", failures: [{ times: 1 }] });
+		await using mended = await process.next();
+		expect(await mended.work(skillOf({ gather: gather([]), write }))).toBe("never");
+		expect(made).toBe(1);
+	});
+
+	test.each(lacks)("is refused as the input of a run, and nothing is written: %s", async (_, input, why) => {
+		await using process = await Process.start();
+		const skill = skillOf({ write: async () => done("never") });
+		await expect(process.start(skill, input)).rejects.toMatchObject({
+			code: "SKILL_INVALID_INPUT",
+			message: expect.stringContaining(why),
+		});
+		expect(await process.records()).toEqual([]);
+	});
+
+	test.each(lacks)(
+		"is refused as what a phase calls a skill or a tool with, and nothing is called: %s",
+		async (_, input, why) => {
+			const said: unknown[] = [];
+			const tool = {
+				name: "look",
+				description: "",
+				parameters: {},
+				purity: "world" as const,
+				call: async () => "seen",
+			};
+			const skill = skillOf({
+				gather: async (context) => {
+					const kept = (error: Error & { code?: string }) => said.push([error.code, error.message]);
+					await context.skill("sum", input).catch(kept);
+					await context.tool("look", { input }).catch(kept);
+					return done("so");
+				},
+			});
+			const sum = { ...skillOf({ write: async () => done("never") }), name: "sum" };
+			await using process = await Process.start({ skills: [sum] });
+			await process.work(skill, {}, { tools: [tool] });
+			expect(said).toEqual([
+				["SKILL_CALL", expect.stringContaining(why)],
+				["SKILL_CALL", expect.stringContaining(why)],
+			]);
+			expect((await process.kinds()).filter((kind) => /^step|started/.test(kind))).toEqual(["skill_run_started"]);
+		},
+	);
+
+	test("is kept of a step as far as JSON has it, since its call was made: every run is told the same", async () => {
+		const seen: unknown[] = [];
+		const skill = skillOf({
+			gather: async ({ step }) => {
+				seen.push(await step("look", async () => ({ at: new Date(0), of: [undefined] }), { purity: "external" }));
+				if (seen.length === 1) throw new Error("again");
+				return done("so");
+			},
+		});
+		await using process = await Process.start();
+		await expect(process.work(skill)).rejects.toThrow("again");
+		await using again = await process.next();
+		await again.work(skill);
+		expect(seen).toEqual(Array(2).fill({ at: "1970-01-01T00:00:00.000Z", of: [null] }));
 	});
 });
 

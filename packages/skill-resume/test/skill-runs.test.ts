@@ -191,6 +191,7 @@ describe("many runs", () => {
 		const folded = fold(...starts);
 		const stored = JSON.parse(JSON.stringify(Object.fromEntries(skillRunsOf(folded))));
 		expect(skillRuns.migrate?.(stored, 6)).toEqual(folded);
+		expect(skillRuns.migrate?.(folded, 7)).toBe(folded);
 	});
 });
 

@@ -12,6 +12,6 @@ export {
 } from "./disk/own-files.ts";
 export { blobsBelow } from "./engine/blobs-below.ts";
 export { type LogIdentity, logIdentityIn } from "./file/log-identity.ts";
-export { assertJson } from "./record/json.ts";
+export { assertJson, lackOf } from "./record/json.ts";
 export { parseData } from "./record/record.ts";
 export { type Unparsed, unparsed } from "./wal.ts";

@@ -24,5 +24,6 @@ export async function find({ project, own, packages, taken, trust }: SkillsHere)
 function withAdvice(problem: SkillProblem): SkillProblem {
 	const { code, message, detail } = problem.error;
 	if (code !== "SKILL_UNTRUSTED") return problem;
-	return { ...problem, error: new SkillError(code, `${message}: read it, then say --trust`, detail) };
+	const more = { ...detail, skill: problem.name };
+	return { ...problem, error: new SkillError(code, `${message}: read it, then say --trust`, more) };
 }

@@ -14,7 +14,7 @@ import { parentText } from "../lines/parent.ts";
 import { outcomeText } from "../lines/plan.ts";
 import { option, type Param, word } from "../param.ts";
 import { list, seq, skillProblemShape, skillRunShape, skillShape, texts } from "../shapes.ts";
-import { oneLine } from "../text.ts";
+import { clean, oneLine } from "../text.ts";
 import { readVerb, workVerb, writeVerb } from "../verb.ts";
 import { session } from "./ref.ts";
 
@@ -156,23 +156,44 @@ export const skillRun = workVerb({
 	lines: ({ run }) => [`skill run ${run} started`],
 });
 
+/** The task that has started the run. Absent: none has, or it is told of it. */
+const startedBy = z.string().exactOptional();
+
 export const skillDiscard = writeVerb({
 	name: "skill discard",
 	summary: "give a skill run up; undo takes it up again",
 	params: { run },
 	example: "s3f2a",
 	isUnsigned: true,
-	seen: z.object({ run: z.string(), tip: seq }),
-	done: z.object({ run: z.string(), discarded: z.literal(true) }),
+	seen: z.object({ run: z.string(), tip: seq, task: startedBy }),
+	done: z.object({ run: z.string(), discarded: z.literal(true), task: startedBy, isTold: z.boolean().exactOptional() }),
 	async look(runtime, { run }) {
 		runtime.findSkillRun(run);
-		return { run, tip: runtime.wal.tip };
+		const task = taskOf(runtime, run);
+		return { run, tip: runtime.wal.tip, ...(task !== undefined && { task }) };
 	},
-	shown: ({ run }) => [`discard skill run ${run}`],
-	async act(runtime, { run, tip: expect }) {
+	shown: ({ run, task }) => [
+		`discard skill run ${run}`,
+		...(task === undefined ? [] : [`task ${clean(task)}, which has started it, is told`]),
+	],
+	async act(runtime, { run, tip: expect, task }) {
 		await runtime.discardSkillRun(run, { expect });
-		return { run, discarded: true as const };
+		await runtime.tasks.looked();
+		const isTold = taskOf(runtime, run) === undefined;
+		return { run, discarded: true as const, ...(task !== undefined && { task, isTold }) };
 	},
 	isDoneBy: (record, { run }) => skillRunDiscarded.is(record) && record.data.run === run,
-	lines: ({ run }) => [`skill run ${run} is discarded`],
+	lines: ({ run, task, isTold }, say) => [
+		`skill run ${run} is discarded`,
+		...(task === undefined ? [] : [toldLine(clean(task), isTold === true, say`resume`)]),
+	],
 });
+
+/** The task that has started it, and is to be told of it. */
+const taskOf = (runtime: Runtime, run: string): string | undefined =>
+	runtime.tasks.pending().find(({ begun }) => begun?.work === run)?.task;
+
+const toldLine = (task: string, isTold: boolean, resume: string): string =>
+	isTold
+		? `task ${task} is told`
+		: `task ${task} is not told yet, since its system could not be written; it is where work goes on: in an open chat, or by ${resume}`;

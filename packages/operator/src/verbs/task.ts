@@ -1,6 +1,6 @@
 /** `task list | show | add | assign | set`: tasks in another system, and who has them here. */
 import { randomUUID } from "node:crypto";
-import { taskLine, taskText } from "@reyn/runtime";
+import { type Runtime, taskLine, taskText } from "@reyn/runtime";
 import { skillNamed } from "@reyn/skill-resume";
 import { type TaskStart, taskStatusSchema } from "@reyn/tasks";
 import { z } from "zod";
@@ -8,7 +8,7 @@ import { OperatorError } from "../errors.ts";
 import { sessionText } from "../lines/scope.ts";
 import { choice, option, type Param, text, word } from "../param.ts";
 import { list, taskEntryShape, taskShownShape } from "../shapes.ts";
-import { clean } from "../text.ts";
+import { clean, oneLine } from "../text.ts";
 import { readVerb, workVerb } from "../verb.ts";
 import { session } from "./ref.ts";
 
@@ -42,6 +42,12 @@ const ids = z
 
 const input: Param = { ...option("json", "what the skill is given, as JSON: default {}", z.unknown()), reads: "json" };
 
+const addedShape = z.object({
+	...taskEntryShape.shape,
+	/** What it waits for. Absent: nothing. */
+	waits: list(taskEntryShape.shape.task).exactOptional(),
+});
+
 export const taskAdd = workVerb({
 	name: "task add",
 	summary: "make a task; it may start a skill or a turn once what it waits for is done",
@@ -59,7 +65,7 @@ export const taskAdd = workVerb({
 		prompt: option("text", "a prompt to give to the session", z.string().min(1).optional()),
 	},
 	example: `"Sum it up" --after t1,t2 --prompt "what has changed?"`,
-	begun: taskEntryShape,
+	begun: addedShape,
 	isAlone: true,
 	isAtOnce: true,
 	async begin(runtime, { title, for: requester, about: description, after: waitsFor, skill, input, prompt }) {
@@ -69,19 +75,33 @@ export const taskAdd = workVerb({
 			// One that does not load yet is waited for.
 			if (!found.problems.some(({ name }) => name === skill)) skillNamed(found, skill);
 		}
-		return runtime.tasks.add({
+		const added = await runtime.tasks.add({
 			...{ title, key: `add/${randomUUID()}` },
 			...(description !== undefined && { description }),
 			...(waitsFor && { waitsFor }),
 			...(requester && { requester }),
 			...(starts && { starts }),
 		});
+		const waits = added.task.status === "blocked" ? await openOf(runtime, added.task.waitsFor) : [];
+		return { ...added, ...(waits.length > 0 && { waits }) };
 	},
-	lines: (entry, say) => [
-		clean(taskLine(entry)),
-		...(entry.starts ? [`it is started where work goes on: in an open chat, or by ${say`resume`}`] : []),
-	],
+	lines: (entry, say) => {
+		const { waits = [] } = entry;
+		const before = waits.map(({ id, title, status }) => `${id} (${oneLine(title, 60)}, ${status})`);
+		const then = waits.length === 0 ? "" : waits.length === 1 ? "once that is done, " : "once these are done, ";
+		return [
+			clean(taskLine(entry)),
+			...(before.length > 0 ? [clean(`it waits for ${before.join(", ")}`)] : []),
+			...(entry.starts ? [`it is started ${then}where work goes on: in an open chat, or by ${say`resume`}`] : []),
+		];
+	},
 });
+
+/** Of these tasks those that are not done. The new one is made, whether they can be read now or not. */
+async function openOf(runtime: Runtime, ids: readonly string[]): Promise<z.infer<typeof taskEntryShape>["task"][]> {
+	const all = await Promise.all(ids.map((id) => runtime.tasks.show(id).catch(() => undefined)));
+	return all.flatMap((each) => (each && each.task.status !== "done" ? [each.task] : []));
+}
 
 /** @throws OperatorError `OPERATOR_ARGS` */
 function startOf(skill: string | undefined, input: unknown, prompt: string | undefined): TaskStart | undefined {

@@ -517,8 +517,10 @@ export class OpenKernel implements Kernel {
 		await this.#toldOfAll();
 	}
 
+	/** What ends in one session may set work going in another. */
 	async #quiet(): Promise<void> {
-		for (const session of this.sessions) await session.idle();
+		do for (const session of this.sessions) await session.idle();
+		while ([...this.sessions].some(({ isIdle }) => !isIdle));
 	}
 
 	/** Resolves when the events of all queued records were told. On a full disk, only of those that are durable. */

@@ -120,6 +120,10 @@ export class Session {
 		while (this.#under.size > 0) await Promise.all(this.#under);
 	}
 
+	get isIdle(): boolean {
+		return this.#under.size === 0;
+	}
+
 	namesUnderWay(): readonly string[] {
 		return this.#works().map(({ name }) => name);
 	}

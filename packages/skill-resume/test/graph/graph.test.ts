@@ -189,6 +189,8 @@ function meetIn(told: History, meet: Meet): void {
 	}
 	if (told.ends.some(({ failed }) => failed.some((why) => why.includes("waits for an answer"))))
 		meet("a question left open");
+	if (told.ends.some(({ failed }) => failed.some((why) => why.includes("gave what cannot be kept"))))
+		meet("what is not JSON");
 	if (told.ends.some(({ failed }) => failed.some((why) => /^c\d+ .*has failed/.test(why)))) meet("a child that failed");
 }
 
@@ -199,8 +201,14 @@ test("random skills, killed at random records and edited between", async () => {
 	for (let i = 0; i < runs; i++) await history(SEED * 1_000_003 + i, meet);
 	console.log(`${runs} histories: ${JSON.stringify(Object.fromEntries(met))}`);
 	// A sample is too small for what is rare.
-	const all = ["a child", "a child of a child", "a child that another process goes on with", "a child that failed"];
-	if (runs >= 100) expect([...met.keys()].sort()).toEqual([...all, "a question left open"]);
+	const all = [
+		"a child",
+		"what is not JSON",
+		"a child of a child",
+		"a child that another process goes on with",
+		"a child that failed",
+	];
+	if (runs >= 100) expect([...met.keys()].sort()).toEqual([...all, "a question left open"].sort());
 });
 
 test("killed after each record of a run, and after each record of the run that goes on", async () => {

@@ -15,7 +15,7 @@ import {
 	type SkillEnd,
 	type Skills,
 } from "../../src/index.ts";
-import { aroundOf, callId, type Form, type Op, outputOf, wayOf } from "./program.ts";
+import { aroundOf, callId, type Form, givenOf, type Op, outputOf, type PhaseForm, wayOf } from "./program.ts";
 
 /** What became of a step in doubt that is skipped. */
 export const EMPTY = "(nothing)";
@@ -63,6 +63,15 @@ export class World {
 		if (failed) throw new Error(`${id} has failed`);
 		return `said ${id}`;
 	}
+
+	/** What a phase gives of an output: one that somebody has to mend first gives what is not JSON, once. */
+	given(phase: string, form: PhaseForm, output: string): unknown {
+		if (form.gives !== "mended" || this.#mended.has(phase)) return givenOf(form, output);
+		this.#mended.add(phase);
+		return this.#random.pick([new Date(0), [undefined], { share: Number.NaN }]);
+	}
+
+	readonly #mended = new Set<string>();
 
 	/** The process died when the log had these lines: nothing has happened since. What happened at that moment may have, or not. */
 	cut(lines: readonly string[]): void {
@@ -113,7 +122,7 @@ function skillOf(form: Form, world: World): AnySkill {
 		async (context: PhaseContext, _input: unknown, before: unknown) => {
 			const found: string[] = [];
 			for (const op of body.ops) found.push(...(await follow(op, phase, context, world)));
-			const output = outputOf(phase, before, found);
+			const output = world.given(phase, body, outputOf(phase, before, found));
 			const way = wayOf(body, context.visit);
 			return way === "done" ? done(output) : next(way, output);
 		},

@@ -28,6 +28,8 @@ export interface PhaseForm {
 	readonly ops: readonly Op[];
 	/** Where it goes after each visit; after the last one of them always there. `done` is the end. */
 	readonly ways: readonly string[];
+	/** How its output is given: `loose` has what JSON has otherwise, or not at all; `mended` is first given as what is not JSON. */
+	readonly gives: "text" | "loose" | "mended";
 }
 
 export interface Form {
@@ -48,10 +50,17 @@ export const rootOf = (id: string): string | undefined => /^[^:]*:[^/]*(?=\/1\/c
 /** What a phase gives, by what came before it and what its calls said. */
 export const outputOf = (phase: string, before: unknown, found: readonly string[]): string => {
 	let hash = 7;
-	for (const sign of `${String(before)}|${phase}|${found.join()}`)
+	for (const sign of `${JSON.stringify(before)}|${phase}|${found.join()}`)
 		hash = (Math.imul(hash, 31) + sign.charCodeAt(0)) | 0;
 	return `${phase}:${(hash >>> 0).toString(36)}`;
 };
+
+/** What a phase gives of its output, and what is kept of that. */
+export const givenOf = ({ gives }: PhaseForm, output: string): unknown =>
+	gives === "loose" ? { output: [`${output}\ud83d`, -0], gone: undefined } : output;
+
+const keptOf = ({ gives }: PhaseForm, output: string): unknown =>
+	gives === "loose" ? { output: [`${output}\ufffd`, 0] } : output;
 
 export const wayOf = ({ ways }: PhaseForm, visit: number): string => ways[Math.min(visit, ways.length) - 1] as string;
 
@@ -59,7 +68,7 @@ export const wayOf = ({ ways }: PhaseForm, visit: number): string => ways[Math.m
 export interface Stand {
 	readonly phase: string;
 	readonly visits: Readonly<Record<string, number>>;
-	readonly before: string | undefined;
+	readonly before: unknown;
 }
 
 export const START: Stand = { phase: "p0", visits: {}, before: undefined };
@@ -75,7 +84,7 @@ export function trace(form: Form, from: Stand, said: (id: string) => string): re
 		at = {
 			phase: wayOf(phase, visit),
 			visits: { ...at.visits, [at.phase]: visit },
-			before: outputOf(at.phase, at.before, found),
+			before: keptOf(phase, outputOf(at.phase, at.before, found)),
 		};
 		stands.push(at);
 	}
@@ -124,7 +133,8 @@ export function randomForm(random: Random, withChildren: boolean): Form {
 		// It may come round, and at last goes on.
 		const last = names[i + 1] ?? "done";
 		const ways = Array.from({ length: random.below(3) }, () => random.pick(names));
-		return [name, { ops: ops(), ways: [...ways, random.chance(0.05) ? name : last] }];
+		const gives = random.pick(["text", "text", "loose", "mended"] as const);
+		return [name, { ops: ops(), ways: [...ways, random.chance(0.05) ? name : last], gives }];
 	});
 	return { phases: Object.fromEntries(phases), maxVisits: 4 };
 }

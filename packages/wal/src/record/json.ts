@@ -17,11 +17,25 @@ export function canonicalJson(value: unknown): string {
  * @throws WalError `WAL_NOT_JSON` naming the field: a cycle, a function, a `Date`, `undefined` in an array …; `WAL_TOO_LARGE`, nested deeper
  */
 export function assertJson(value: unknown, depth = Number.POSITIVE_INFINITY): void {
-	const fault = faultOf(value, [], depth);
-	if (!fault) return;
-	const path = fault.way.reduceRight((path, part) => path + part, "$");
-	if (fault.found !== undefined) throw notJson(path, fault.found);
+	const lack = lackOf(value, depth);
+	if (!lack) return;
+	const path = `$${lack.path}`;
+	if (lack.found !== undefined) throw notJson(path, lack.found);
 	throw new WalError("WAL_TOO_LARGE", `expected at most ${depth} levels; found more at ${path}`, { path });
+}
+
+/** Where a value is not what it is after `JSON.stringify` and `JSON.parse`, but for keys whose value is `undefined`. */
+export interface Lack {
+	/** `.rows[3].when`; empty: the value itself. */
+	readonly path: string;
+	/** `NaN`, `Date`, `function`, `a cycle` …; undefined: it is nested too deep. */
+	readonly found: string | undefined;
+}
+
+/** What JSON lacks of a value, and where; undefined: nothing. @throws what a getter of it throws */
+export function lackOf(value: unknown, depth = Number.POSITIVE_INFINITY): Lack | undefined {
+	const fault = faultOf(value, [], depth);
+	return fault && { path: fault.way.reduceRight((path, part) => path + part, ""), found: fault.found };
 }
 
 /** What is no JSON, and the way to it, its last part first. */

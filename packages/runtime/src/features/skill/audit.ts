@@ -8,6 +8,8 @@ import {
 	skillRunPaused,
 	skillRunResumed,
 	skillRunStarted,
+	skillRunStopped,
+	skillRunWentOn,
 } from "@reyn/skill-resume";
 import type { WalRecord } from "@reyn/wal";
 import { type Audited, brief } from "../../kernel/audit.ts";
@@ -26,6 +28,8 @@ export function auditSkill(record: WalRecord): Audited | undefined {
 		const { run, phase, visit, reason } = record.data;
 		return { kind: "skill", what: "failed", run, phase, visit, why: brief(reason) };
 	}
+	if (skillRunWentOn.is(record)) return { kind: "skill", what: "went on", ...record.data };
+	if (skillRunStopped.is(record)) return { kind: "skill", what: "stopped", ...record.data };
 	if (skillRunPaused.is(record)) {
 		const { run, reason } = record.data;
 		return { kind: "skill", what: "paused", run, ...(reason !== undefined && { why: brief(reason) }) };

@@ -34,7 +34,7 @@ export interface SkillEnd {
 	readonly type: "skill_end";
 	readonly scope: Scope;
 	readonly run: string;
-	/** `paused`: it has failed too often, and waits for a person. */
+	/** `paused`: it has failed, or its process died, too often, and waits for a person. */
 	readonly outcome: "completed" | "stopped" | "paused" | "discarded";
 	readonly reason?: string;
 	/** The step of a plan that it is a child of, which goes on. Absent: it is none. */

@@ -18,7 +18,7 @@ import {
 	skillRuns,
 	startRun,
 } from "@reyn/skill-resume";
-import type { Scope } from "@reyn/wal";
+import { isReynError, type Scope } from "@reyn/wal";
 import { atOnce, type End, type Keep, sayEnd, shownWhenOver, stopReason, type Went } from "../../kernel/background.ts";
 import type { FeatureHost, Frame, Kernel, Piece } from "../../kernel/feature.ts";
 import type { ModelCost } from "../../kernel/meter.ts";
@@ -179,10 +179,13 @@ export class SkillHost implements FeatureHost {
 		};
 		try {
 			await runSkill(id, skill, runScope(session, id), { ...ports, deliver });
-			return { outcome: "completed" };
-		} finally {
-			tellResumed();
+		} catch (error) {
+			// One that has died too often does not go on.
+			if (!isReynError(error, "SKILL_PAUSED")) tellResumed();
+			throw error;
 		}
+		tellResumed();
+		return { outcome: "completed" };
 	}
 
 	/** Runs a child to its end: its call gives the output to the model that has asked for it, and nothing is said. */
@@ -244,7 +247,7 @@ export class SkillHost implements FeatureHost {
 		return sayEnd(session, { ...endOf(session, run), giveUp }, this.#messages, keep);
 	}
 
-	/** Tells that a run has stopped. Its end, or that it has failed too often, is told from its record instead. */
+	/** Tells that a run has stopped. Its end, or that it has failed or died too often, is told from its record instead. */
 	#emitStop(session: Session, run: string, { outcome, reason }: Went): void {
 		if (outcome !== "stopped" || runOf(session, run)?.why !== undefined) return;
 		const end = { type: "skill_end", scope: session.scope, run, outcome } as const;

@@ -92,6 +92,9 @@ export class Tasks implements FeatureHost {
 	#isDown = false;
 	/** Is a look asked for that has not begun? */
 	#isDue = false;
+	#due: Promise<void> | undefined;
+	/** The works that go on here by themselves: the tasks that have started them are told, though nothing else goes on. */
+	readonly #followed = new Set<string>();
 	#timer: (() => void) | undefined;
 	#isOpen = false;
 	#looked: Promise<unknown> = Promise.resolve();
@@ -153,6 +156,16 @@ export class Tasks implements FeatureHost {
 	/** The bindings for which something is to be started, or was and is not over. */
 	pending(): readonly Binding[] {
 		return this.bindings().filter(Starts.isPending);
+	}
+
+	/**
+	 * Has the task that has started a work told what comes of it, also where nothing else goes on here; where no task has, nothing is done.
+	 * A backend that is away is told at the next start that goes on. Wait until all is idle, or for `looked` where the work is over.
+	 */
+	follow(work: string): void {
+		if (!this.pending().some(({ begun }) => begun?.work === work)) return;
+		this.#followed.add(work);
+		this.#looked = Promise.all([this.#looked, this.#isDue ? this.#due : this.#lookAt()]);
 	}
 
 	/**
@@ -266,7 +279,7 @@ export class Tasks implements FeatureHost {
 		}
 	}
 
-	/** Resolves when it was looked after each move so far, or could not be: before a close, whoever only reads then finds what is said. */
+	/** Resolves when it was looked after each move and each work that is followed so far, or could not be: before a close, whoever only reads then finds what is said. */
 	async looked(): Promise<void> {
 		await this.#looked;
 	}
@@ -365,6 +378,7 @@ export class Tasks implements FeatureHost {
 		const work = { name: "look at tasks", scope: mainSession, kinds: [] };
 		const begun = this.#kernel.sessions.at(mainSession).start(work, (signal) => this.#inTurn(() => this.#look(signal)));
 		if (!begun) this.#isDue = false;
+		this.#due = begun;
 		return begun;
 	}
 
@@ -394,8 +408,10 @@ export class Tasks implements FeatureHost {
 	}
 
 	async #begin(signal: AbortSignal): Promise<void> {
-		if (!this.#isGoing) return;
-		for (const binding of this.pending()) if (!signal.aborted) await this.#starts?.goOn(binding, signal);
+		for (const binding of this.pending()) {
+			const isFollowed = binding.begun !== undefined && this.#followed.has(binding.begun.work);
+			if ((this.#isGoing || isFollowed) && !signal.aborted) await this.#starts?.goOn(binding, signal);
+		}
 	}
 
 	/** Said once, until it works again; it is tried again at the next look. */
