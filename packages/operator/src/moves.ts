@@ -15,8 +15,9 @@ import { skillRunDiscarded } from "@reyn/skill-resume";
 import { label, reset } from "@reyn/timetravel";
 import { type Seq, scopeKey, type WalRecord } from "@reyn/wal";
 import { z } from "zod";
+import { counted } from "./lines/counted.ts";
 import { seq } from "./shapes.ts";
-import { counted, oneLine } from "./text.ts";
+import { oneLine } from "./text.ts";
 
 export const toldMove = z.object({
 	/** The seq of its record: what `undo` and `redo` are bound to. */

@@ -43,6 +43,3 @@ const escaped = (character: string): string =>
 		{ length: character.length },
 		(_, at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, "0")}`,
 	).join("");
-
-/** `1 record`, `2 records`. */
-export const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`;

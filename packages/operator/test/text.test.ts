@@ -3,7 +3,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { HOSTILE, raw } from "../../../tests/kit/hostile.ts";
-import { asLine, clean, counted, oneLine } from "../src/text.ts";
+import { counted } from "../src/lines/counted.ts";
+import { asLine, clean, oneLine } from "../src/text.ts";
 
 test("whatever acts, turns letters round or is not drawn is taken out, each for itself", () => {
 	for (let point = 0; point <= 0x10ffff; point++) {

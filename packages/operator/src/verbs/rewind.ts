@@ -1,4 +1,5 @@
 /** `rewind`: go back on the current line of history. */
+
 import { rewindNote } from "@reyn/rewind-modes";
 import { meaningOf } from "@reyn/rewind-modes/internal";
 import { blastRadius, type RewindMode, rewindModes } from "@reyn/runtime";
@@ -17,6 +18,7 @@ import {
 	filesSinceLines,
 } from "../files-along.ts";
 import { radiusLines } from "../lines/blast-radius.ts";
+import { counted } from "../lines/counted.ts";
 import { pausedLines, pausedWork } from "../lines/paused.ts";
 import { scopeText } from "../lines/scope.ts";
 import { sidesOf } from "../lines/sides.ts";
@@ -24,7 +26,6 @@ import { choice, option } from "../param.ts";
 import { type OneRun, parseRef, runOf, scopeAt } from "../refs.ts";
 import { blastRadiusShape, pausedShape, rewindPreview, rewindResult, seq } from "../shapes.ts";
 import { tasksAlong, tasksAsOf, tasksDoneLines } from "../tasks-along.ts";
-import { counted } from "../text.ts";
 import { writeVerb } from "../verb.ts";
 import { ref, scopeWidth } from "./ref.ts";
 

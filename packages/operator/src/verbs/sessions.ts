@@ -1,13 +1,15 @@
 /** `sessions`, `transcript` and `search`: who talks, what was said, and where. */
+
 import { assistantMessage, conversation, userPrompt } from "@reyn/runtime";
 import { z } from "zod";
+import { counted } from "../lines/counted.ts";
 import { scopeText } from "../lines/scope.ts";
 import { type TranscriptFormat, transcriptFormats, transcriptLines } from "../lines/transcript.ts";
 import { choice, text, word } from "../param.ts";
 import { parseRef } from "../refs.ts";
 import { list, seq, session, stateShape } from "../shapes.ts";
 import { messagesIn, viewAt } from "../state-report.ts";
-import { counted, oneLine } from "../text.ts";
+import { oneLine } from "../text.ts";
 import { readVerb } from "../verb.ts";
 import { newest, session as sessionParam } from "./ref.ts";
 
