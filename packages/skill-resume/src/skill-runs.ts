@@ -43,6 +43,8 @@ const skillRun = z.object({
 	why: z.string().optional(),
 	/** At how many starts it has failed since it last came to a phase, by place. Absent: at none. */
 	failures: z.array(z.object({ place: z.string(), times: z.int() })).optional(),
+	/** Of `skill_run_discarded`, for good. Absent: it was not discarded, or by a version that kept it no longer than `ended`. */
+	discarded: z.object({ seq: z.int(), reason: z.string() }).optional(),
 	/**
 	 * The seq and the content of `skill_run_discarded`, until the run's lane is closed: its notice is still to be delivered. Of a child
 	 * until the lane around its call is: the call may still ask.
@@ -73,7 +75,7 @@ export const skillRunsOf = (runs: SkillRuns): readonly (readonly [id: string, ru
 /** Every skill run of a session and the phase it is in. */
 export const skillRuns = defineProjection<SkillRuns>({
 	name: "skills",
-	version: 7,
+	version: 8,
 	schema: dictOf(skillRun),
 	init: () => emptyDict,
 	handle: (on) => [
@@ -109,6 +111,7 @@ export const skillRuns = defineProjection<SkillRuns>({
 			withRun(withoutBelow(state, run, seq, reason), run, ({ failures: _before, why: _why, ...before }) => ({
 				...before,
 				status: "discarded",
+				discarded: { seq, reason },
 				ended: { seq, reason, ...(by === undefined ? {} : { by }), ...(tell === undefined ? {} : { tell }) },
 			})),
 		),
@@ -145,11 +148,13 @@ export const skillRuns = defineProjection<SkillRuns>({
 		),
 	],
 	// Until version 6 all runs lay in one object, as a small dictionary still does; what versions added is optional.
-	migrate: (state) =>
-		Object.entries(state as Readonly<Record<string, SkillRun>>).reduce<SkillRuns>(
-			(all, [id, run]) => setIn(all, id, run),
-			emptyDict,
-		),
+	migrate: (state, from) =>
+		from > 6
+			? state
+			: Object.entries(state as Readonly<Record<string, SkillRun>>).reduce<SkillRuns>(
+					(all, [id, run]) => setIn(all, id, run),
+					emptyDict,
+				),
 	floor: (state) => inFlightRuns(state)[0]?.[1].started,
 });
 
