@@ -1,5 +1,6 @@
 /** Tasks that live elsewhere, bound to sessions here: a rewind takes the binding along, and never the task. */
 
+import { laneClosed } from "@reyn/journal";
 import { defineSkill, done, type FoundSkills, next, type Skill, SkillError } from "@reyn/skill-resume";
 import { taskBegun, taskReported, taskSeen, taskSubscribed } from "@reyn/tasks";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -463,6 +464,35 @@ test("killed after any record of a second end, it is told once", async () => {
 		}
 	});
 	expect(cases).toBeGreaterThan(4);
+});
+
+test("what an older version has told by the start of the work is not told again; the next end is", async () => {
+	const first = await givenUp();
+	const [{ begun } = {}] = first.runtime.tasks.bindings().filter(({ role }) => role === "assignee");
+	await first.runtime.close();
+	let cases = 0;
+	await everyCut(project, async (state, kinds) => {
+		if (kinds.at(-1) !== laneClosed.kind) return;
+		backend = memoryTasks();
+		await backend.create({ title: "a" }, "a/1");
+		await backend.setStatus("t1", "ready", "a");
+		const key = `${first.runtime.wal.id}:${begun?.seq}`;
+		await backend.comment("t1", "discarded by the user", `${key}/came`);
+		await backend.setStatus("t1", "failed", `${key}/over`, "discarded by the user");
+		await emptyArea(state, "snapshots");
+		const { runtime } = await opened({ state }, asking());
+		await looked(runtime);
+		expect(await commentsOf("t1")).toEqual(["discarded by the user"]);
+		await runtime.undo("ada");
+		await answered(runtime, "this one", first.work);
+		expect([backend.now("t1")?.status, await commentsOf("t1")]).toEqual([
+			"done",
+			["discarded by the user", "this one"],
+		]);
+		await runtime.close();
+		cases++;
+	});
+	expect(cases).toBe(1);
 });
 
 test("without a backend no tools are offered, and who asks for tasks is told so", async () => {
