@@ -1,10 +1,13 @@
 /** A system of tasks in memory, as another program would have it: it outlives the processes of a test, and may be away. */
 import {
+	assertNoCycle,
+	checkedTasks,
+	nextStatus,
+	settledStatus,
 	type Task,
 	type TaskBackend,
 	type TaskComment,
 	TaskError,
-	type TaskStatus,
 	type TaskWritten,
 } from "@reyn/tasks";
 
@@ -21,6 +24,8 @@ export interface MemoryTasks extends TaskBackend {
 	now(id: string): Task | undefined;
 	/** Brings back, as often as it is called, what there is now; ids are given once all the same. */
 	saved(): () => void;
+	/** The same tasks, as another process has them: it may be closed. */
+	opened(): TaskBackend;
 }
 
 /** @param createdAt of all its tasks */
@@ -36,37 +41,103 @@ export function memoryTasks(createdAt = 0): MemoryTasks {
 		if (!task) throw new TaskError("TASK_UNKNOWN", `no task ${id}`, { task: id });
 		return task;
 	};
-	const settled = (task: Task): Task => {
-		if (task.status !== "ready" && task.status !== "blocked") return task;
-		const isFree = task.waitsFor.every((id) => tasks.get(id)?.status === "done");
-		return { ...task, status: isFree ? "ready" : "blocked" };
+	const undone = ({ waitsFor }: Pick<Task, "waitsFor">): readonly string[] =>
+		waitsFor.filter((id) => tasks.has(id) && tasks.get(id)?.status !== "done");
+	const settled = (task: Task): Task => ({ ...task, status: settledStatus(task.status, undone(task)) });
+	const settleBehind = (id: string): void => {
+		for (const each of tasks.values())
+			if (each.waitsFor.includes(id) && settled(each).status !== each.status) store(each);
 	};
 	const store = (task: Task): Task => {
 		const is = settled(task);
 		tasks.set(is.id, is);
 		changes.push(is.id);
-		for (const each of tasks.values())
-			if (each.waitsFor.includes(is.id) && settled(each).status !== each.status) store(each);
+		settleBehind(is.id);
 		return is;
 	};
 	const up = (): void => {
-		backend.asked++;
-		if (backend.isDown) throw new TaskError("TASK_BACKEND_DOWN", "memory does not answer", {});
+		memory.asked++;
+		if (memory.isDown) throw down("memory does not answer");
 	};
-	const once = (key: string, write: () => TaskWritten): TaskWritten => {
+	const once = <Kind extends "task" | "comment">(key: string, kind: Kind, write: () => TaskWritten) => {
 		up();
 		const written = writes.get(key) ?? write();
+		if (!(kind in written)) throw new TaskError("TASK_INVALID", `the key ${key} is none of a ${kind}`, { key });
 		writes.set(key, written);
-		return written;
+		return written as Extract<TaskWritten, Record<Kind, unknown>>;
 	};
-	const taskOnce = (key: string, write: () => Task): Task =>
-		(once(key, () => ({ task: write() })) as { readonly task: Task }).task;
-	const follows = (from: TaskStatus, to: TaskStatus): boolean =>
-		to !== "blocked" && (["running", "failed"].includes(to) ? ["ready", "running", to].includes(from) : true);
+	const taskOnce = (key: string, write: () => Task): Task => once(key, "task", () => ({ task: write() })).task;
 
-	const backend: MemoryTasks = {
+	const core: TaskBackend = {
 		name: "memory",
 		capabilities: { transactions: true, supportsRewind: false },
+		async get(id) {
+			up();
+			return tasks.get(id);
+		},
+		async list({ status, limit = 1000, after } = {}) {
+			up();
+			const all = [...tasks.values()];
+			const from = after === undefined ? 0 : all.indexOf(known(after)) + 1;
+			return all
+				.slice(from)
+				.filter((task) => !status || status.includes(task.status))
+				.slice(0, limit);
+		},
+		async comments(id) {
+			up();
+			known(id);
+			return comments.get(id) ?? [];
+		},
+		create: async ({ title, description = "", waitsFor = [] }, key) =>
+			taskOnce(key, () => {
+				waitsFor.forEach(known);
+				made++;
+				return store({
+					...{ id: `t${made}`, title, description, status: "unassigned", waitsFor: [...new Set(waitsFor)] },
+					...{ createdAt, changedAt: 0 },
+				});
+			}),
+		setStatus: async (id, wanted, key, said) =>
+			taskOnce(key, () => {
+				const { outcome: _before, ...task } = known(id);
+				const status = nextStatus(task, wanted, undone(task));
+				return store({ ...task, status, ...(said !== undefined && { outcome: said }) });
+			}),
+		comment: async (id, text, key) =>
+			once(key, "comment", () => {
+				known(id);
+				const comment = { id: `c${writes.size}`, task: id, text, at: 0 };
+				comments.set(id, [...(comments.get(id) ?? []), comment]);
+				return { comment };
+			}).comment,
+		link: async (id, other, key) =>
+			taskOnce(key, () => {
+				const task = known(id);
+				known(other);
+				assertNoCycle(id, other, (each) => tasks.get(each)?.waitsFor ?? []);
+				return task.waitsFor.includes(other) ? task : store({ ...task, waitsFor: [...task.waitsFor, other] });
+			}),
+		async written(key) {
+			up();
+			return writes.get(key);
+		},
+		async changedSince(cursor) {
+			up();
+			const [, at = ""] = /^memory:(\d+)$/.exec(cursor ?? `memory:${changes.length}`) ?? [];
+			const isKnown = at !== "" && Number(at) <= changes.length;
+			const found = [...new Set(isKnown ? changes.slice(Number(at)) : tasks.keys())].map((id) => tasks.get(id) ?? id);
+			return {
+				tasks: found.filter((each) => typeof each !== "string"),
+				gone: found.filter((each) => typeof each === "string"),
+				cursor: `memory:${changes.length}`,
+			};
+		},
+		close: async () => {},
+	};
+	const checked = checkedTasks(core);
+	const memory: MemoryTasks = {
+		...checked,
 		writes,
 		isDown: false,
 		asked: 0,
@@ -79,6 +150,7 @@ export function memoryTasks(createdAt = 0): MemoryTasks {
 		remove(id) {
 			tasks.delete(id);
 			changes.push(id);
+			settleBehind(id);
 		},
 		ids: () => [...tasks.keys()],
 		now: (id) => tasks.get(id),
@@ -97,76 +169,27 @@ export function memoryTasks(createdAt = 0): MemoryTasks {
 				}
 			};
 		},
-		async get(id) {
-			up();
-			return tasks.get(id);
-		},
-		async list({ status, limit = 1000, after } = {}) {
-			up();
-			const all = [...tasks.values()];
-			const from = after === undefined ? 0 : all.findIndex(({ id }) => id === after) + 1;
-			return all
-				.slice(from)
-				.filter((task) => !status || status.includes(task.status))
-				.slice(0, limit);
-		},
-		async comments(id) {
-			up();
-			known(id);
-			return comments.get(id) ?? [];
-		},
-		create: async ({ title, description = "", waitsFor = [] }, key) =>
-			taskOnce(key, () => {
-				waitsFor.forEach(known);
-				made++;
-				const status = "unassigned" as const;
-				return store({
-					id: `t${made}`,
-					title,
-					description,
-					status,
-					waitsFor: [...waitsFor],
-					createdAt,
-					changedAt: 0,
-				});
-			}),
-		setStatus: async (id, status, key, outcome) =>
-			taskOnce(key, () => {
-				const task = known(id);
-				if (!follows(task.status, status))
-					throw new TaskError("TASK_STATUS", `${id} is ${task.status}, and may not become ${status}`, { id });
-				return store({ ...task, status, ...(outcome !== undefined && { outcome }) });
-			}),
-		comment: async (id, text, key) =>
-			(
-				once(key, () => {
-					known(id);
-					const comment = { id: `c${writes.size}`, task: id, text, at: 0 };
-					comments.set(id, [...(comments.get(id) ?? []), comment]);
-					return { comment };
-				}) as { readonly comment: TaskComment }
-			).comment,
-		link: async (id, other, key) =>
-			taskOnce(key, () => {
-				const task = known(id);
-				known(other);
-				return store({ ...task, waitsFor: [...new Set([...task.waitsFor, other])] });
-			}),
-		async written(key) {
-			up();
-			return writes.get(key);
-		},
-		async changedSince(cursor) {
-			up();
-			const ids = cursor === undefined ? [] : new Set(changes.slice(Number(cursor)));
-			const found = [...ids].map((id) => tasks.get(id) ?? id);
+		opened() {
+			let isClosed = false;
+			const open =
+				<Given extends unknown[], T>(call: (...given: Given) => Promise<T>) =>
+				async (...given: Given): Promise<T> => {
+					if (isClosed) throw down("these tasks are closed");
+					return call(...given);
+				};
+			const { get, list, comments, create, setStatus, comment, link, written, changedSince } = checked;
 			return {
-				tasks: found.filter((each) => typeof each !== "string"),
-				gone: found.filter((each) => typeof each === "string"),
-				cursor: String(changes.length),
+				...{ name: core.name, capabilities: core.capabilities },
+				...{ get: open(get), list: open(list), comments: open(comments), create: open(create) },
+				...{ setStatus: open(setStatus), comment: open(comment), link: open(link), written: open(written) },
+				changedSince: open(changedSince),
+				async close() {
+					isClosed = true;
+				},
 			};
 		},
-		close: async () => {},
 	};
-	return backend;
+	return memory;
 }
+
+const down = (why: string): TaskError => new TaskError("TASK_BACKEND_DOWN", why, {});

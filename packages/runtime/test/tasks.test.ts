@@ -1,12 +1,13 @@
 /** Tasks that live elsewhere, bound to sessions here: a rewind takes the binding along, and never the task. */
 
 import { setImmediate } from "node:timers/promises";
+import { laneClosed } from "@reyn/journal";
 import { defineSkill, done, type FoundSkills, next, type Skill, SkillError } from "@reyn/skill-resume";
 import { type TaskBackend, taskBegun, taskReported, taskSeen, taskSubscribed } from "@reyn/tasks";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";
 import type { Runtime, RuntimeEvent, RuntimeOptions } from "../src/index.ts";
-import { copyState, everyCut } from "./cut.ts";
+import { copyState, eachCut, everyCut } from "./cut.ts";
 import { type MemoryTasks, memoryTasks } from "./memory-tasks.ts";
 import { emptyArea, gate, lastOf, makeProject, open, type Project, scripted } from "./project.ts";
 
@@ -429,6 +430,177 @@ test("rewound into what a task has started, the task is known as it is, and that
 	expect(said(runtime).filter((text) => text.startsWith('t1 "a"'))).toHaveLength(1);
 	expect(who(runtime)).toContain("assignee of t1: main done");
 	await runtime.close();
+});
+
+/** Asks a person what comes of it. */
+const review = defineSkill({
+	...{ name: "review", description: "Asks", input: z.unknown(), start: "ask" },
+	phases: { ask: async (context) => done(await context.ask("Which?")) },
+}) as Skill;
+
+/** Once what goes on has ended, it is looked. */
+async function looked(runtime: Runtime): Promise<void> {
+	await runtime.idle();
+	runtime.resume();
+	await runtime.idle();
+}
+
+/** Goes on with what is paused, and says what comes of it. */
+async function answered(runtime: Runtime, text: string, paused?: string): Promise<void> {
+	if (paused) await runtime.resumeSkillRun(paused);
+	await runtime.idle();
+	for (const { seq } of runtime.questions()) await runtime.answer(seq, text, "ada");
+	await looked(runtime);
+}
+
+/** It is not looked again by time, while a run waits for somebody. */
+const asking = (): Partial<RuntimeOptions> => ({
+	...{ skills: [review], unanswered: "stop" },
+	tasks: { backend, lookMs: 600_000 },
+});
+
+/** A task whose run is given up. */
+async function givenUp() {
+	const found = await opened(project, asking());
+	const { runtime } = found;
+	runtime.resume();
+	await runtime.tasks.add({ title: "a", key: "a", starts: { skill: "review" } });
+	await runtime.idle();
+	const [{ begun } = {}] = runtime.tasks.bindings().filter(({ role }) => role === "assignee");
+	const begin = runtime.wal.tip;
+	await runtime.discardSkillRun(begun?.work ?? "");
+	await looked(runtime);
+	return { ...found, begin, work: begun?.work ?? "" };
+}
+
+const commentsOf = async (id: string): Promise<readonly string[]> =>
+	(await backend.comments(id)).map(({ text }) => text);
+
+test("a run that was given up, and is taken up again by an undo, a rewind or a redo, is told of at each of its ends", async () => {
+	const { runtime, work, begin } = await givenUp();
+	const discarded = "discarded by the user";
+	expect([backend.now("t1"), await commentsOf("t1")]).toMatchObject([
+		{ status: "failed", outcome: discarded },
+		[discarded],
+	]);
+	// It is at work again, and nothing is told until it has ended.
+	await runtime.undo("ada");
+	await looked(runtime);
+	expect([backend.now("t1")?.status, runtime.tasks.pending()]).toMatchObject(["failed", [{ task: "t1" }]]);
+	await runtime.discardSkillRun(work);
+	await looked(runtime);
+	expect([backend.now("t1")?.status, await commentsOf("t1")]).toEqual(["failed", [discarded, discarded]]);
+	await runtime.undo("ada");
+	await runtime.idle();
+	await answered(runtime, "this one", work);
+	const done = { status: "done", outcome: "this one" };
+	expect([backend.now("t1"), await commentsOf("t1")]).toMatchObject([done, [discarded, discarded, "this one"]]);
+	expect(runtime.tasks.pending()).toEqual([]);
+	// Back to where it was at work, whole: that it was told of is not on this line. It ends again.
+	await runtime.checkout(begin, "ada");
+	await runtime.idle();
+	await answered(runtime, "this one", work);
+	const told = [discarded, discarded, "this one", "this one"];
+	expect([backend.now("t1"), await commentsOf("t1")]).toMatchObject([done, told]);
+	// What is done stays so, whatever becomes of it on another line; and nothing is told twice.
+	await runtime.checkout(begin, "ada");
+	await runtime.idle();
+	await runtime.discardSkillRun(work);
+	await looked(runtime);
+	for (const step of ["undo", "undo", "redo", "redo"] as const) {
+		await runtime[step]("ada");
+		await looked(runtime);
+	}
+	expect([backend.now("t1"), await commentsOf("t1")]).toMatchObject([done, told]);
+	await runtime.close();
+});
+
+test("what somebody else has said of a task stays, though the work ends again", async () => {
+	const { runtime, work } = await givenUp();
+	await runtime.undo("ada");
+	await runtime.idle();
+	backend.put("t1", { status: "aborted", outcome: "not wanted" });
+	await answered(runtime, "this one", work);
+	expect([backend.now("t1"), await commentsOf("t1")]).toMatchObject([
+		{ status: "aborted", outcome: "not wanted" },
+		["discarded by the user", "this one"],
+	]);
+	await runtime.tasks.add({ title: "b", key: "b", starts: { skill: "review" } });
+	await runtime.idle();
+	backend.put("t2", { status: "failed", outcome: "too late" });
+	await answered(runtime, "that one");
+	expect(backend.now("t2")).toMatchObject({ status: "failed", outcome: "too late" });
+	await runtime.close();
+});
+
+test("killed after any record of a second end, it is told once", async () => {
+	const first = await givenUp();
+	await first.runtime.undo("ada");
+	await first.runtime.idle();
+	const begun = first.runtime.wal.tip;
+	const before = backend.saved();
+	await answered(first.runtime, "this one", first.work);
+	await first.runtime.close();
+	const writes = [...backend.writes].slice(-3);
+	expect(writes.map(([, write]) => ("task" in write ? write.task.status : write.comment.text))).toEqual([
+		...["this one", "ready", "done"],
+	]);
+	let cases = 0;
+	await eachCut(project, begun, async (cut, kinds) => {
+		const reported = kinds.lastIndexOf(taskReported.kind) + 1 > begun;
+		// Of what is written after a record, any may be there.
+		for (const made of reported ? [3] : kinds.includes("skill_run_completed") ? [0, 1, 2, 3] : [0]) {
+			before();
+			const [[said] = [""], [again] = [""], [over] = [""]] = writes;
+			if (made > 0) await backend.comment("t1", "this one", said);
+			if (made > 1) await backend.setStatus("t1", "ready", again);
+			if (made > 2) await backend.setStatus("t1", "done", over, "this one");
+			const state = await copyState(cut, `${cut}-${made}`);
+			await emptyArea(state, "snapshots");
+			const { runtime } = await opened({ state }, asking());
+			runtime.resume();
+			await runtime.idle();
+			const isPaused = runtime.inFlight().length > 0 && !kinds.slice(begun).includes("skill_run_resumed");
+			if (runtime.questions().length > 0) await answered(runtime, "this one", isPaused ? first.work : undefined);
+			await looked(runtime);
+			expect([kinds.length, made, backend.now("t1"), await commentsOf("t1")]).toMatchObject([
+				...[kinds.length, made, { status: "done", outcome: "this one" }],
+				["discarded by the user", "this one"],
+			]);
+			await runtime.close();
+			cases++;
+		}
+	});
+	expect(cases).toBeGreaterThan(4);
+});
+
+test("what an older version has told by the start of the work is not told again; the next end is", async () => {
+	const first = await givenUp();
+	const [{ begun } = {}] = first.runtime.tasks.bindings().filter(({ role }) => role === "assignee");
+	await first.runtime.close();
+	let cases = 0;
+	await everyCut(project, async (state, kinds) => {
+		if (kinds.at(-1) !== laneClosed.kind) return;
+		backend = memoryTasks();
+		await backend.create({ title: "a" }, "a/1");
+		await backend.setStatus("t1", "ready", "a");
+		const key = `${first.runtime.wal.id}:${begun?.seq}`;
+		await backend.comment("t1", "discarded by the user", `${key}/came`);
+		await backend.setStatus("t1", "failed", `${key}/over`, "discarded by the user");
+		await emptyArea(state, "snapshots");
+		const { runtime } = await opened({ state }, asking());
+		await looked(runtime);
+		expect(await commentsOf("t1")).toEqual(["discarded by the user"]);
+		await runtime.undo("ada");
+		await answered(runtime, "this one", first.work);
+		expect([backend.now("t1")?.status, await commentsOf("t1")]).toEqual([
+			"done",
+			["discarded by the user", "this one"],
+		]);
+		await runtime.close();
+		cases++;
+	});
+	expect(cases).toBe(1);
 });
 
 test("without a backend no tools are offered, and who asks for tasks is told so", async () => {

@@ -45,6 +45,8 @@ const skillRun = z.object({
 	why: z.string().optional(),
 	/** At how many starts it has failed since it last came to a phase, by place. Absent: at none. */
 	failures: z.array(z.object({ place: z.string(), times: z.int() })).optional(),
+	/** Of `skill_run_discarded`, for good. Absent: it was not discarded, or by a version that kept it no longer than `ended`. */
+	discarded: z.object({ seq: z.int(), reason: z.string() }).optional(),
 	/**
 	 * How many starts have begun and not ended in order since something was recorded of its phase: all but one that works now have died.
 	 * Of no child. Absent: none.
@@ -125,6 +127,7 @@ export const skillRuns = defineProjection<SkillRuns>({
 				({ failures: _before, begun: _gone, why: _why, ...before }) => ({
 					...before,
 					status: "discarded",
+					discarded: { seq, reason },
 					ended: { seq, reason, ...(by === undefined ? {} : { by }), ...(tell === undefined ? {} : { tell }) },
 				}),
 			),

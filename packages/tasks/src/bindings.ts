@@ -36,7 +36,15 @@ const sessionTask = z.object({
 	requester: claim.optional(),
 	/** What the conversation is still to be told of it, and the seq of its record. */
 	told: z.object({ seq: z.int(), text: z.string() }).optional(),
-	begun: z.object({ seq: z.int(), work: z.string(), isReported: z.boolean() }).optional(),
+	begun: z
+		.object({
+			...{ seq: z.int(), work: z.string(), isReported: z.boolean() },
+			/** Which end of the work was reported last. */
+			end: z.int().exactOptional(),
+			/** Of a report that does not say which: whatever had ended before this seq. Neither is there: it counts for all. */
+			before: z.int().exactOptional(),
+		})
+		.optional(),
 });
 
 /** What a session has recorded of a task. */
@@ -48,11 +56,11 @@ export type SessionTask = z.infer<typeof sessionTask>;
  */
 export const sessionTasks = defineProjection<readonly SessionTask[]>({
 	name: "tasks",
-	version: 2,
+	version: 3,
 	level: "session",
 	schema: z.array(sessionTask),
 	init: () => [],
-	// What version 2 added is optional.
+	// What versions added is optional.
 	migrate: (state) => state,
 	handle: (on) => [
 		on(taskSubscribed, (state, { task, role, holder, title, status, starts, createdAt }, { seq }) =>
@@ -73,11 +81,36 @@ export const sessionTasks = defineProjection<readonly SessionTask[]>({
 		on(taskBegun, (state, { task, work }, { seq }) =>
 			changed(state, task, { begun: { seq, work, isReported: false } }),
 		),
-		on(taskReported, (state, { task, work }) => {
+		on(taskReported, (state, { task, work, end }, { seq: before }) => {
 			const begun = state.find((each) => each.task === task)?.begun;
-			return begun?.work === work ? changed(state, task, { begun: { ...begun, isReported: true } }) : state;
+			if (begun?.work !== work) return state;
+			const of = end === undefined ? { before } : { end };
+			return changed(state, task, { begun: { seq: begun.seq, work, isReported: true, ...of } });
 		}),
 	],
+});
+
+/** Was it reported that what was begun has ended by the record of this seq? */
+export const isReportedEnd = ({ isReported, end, before }: NonNullable<SessionTask["begun"]>, of: Seq): boolean =>
+	isReported && (end === undefined ? of < (before ?? Number.POSITIVE_INFINITY) : of === end);
+
+/** An older version does not say what it was. */
+const reportedAs = z.enum(["done", "failed", "unknown"]);
+
+/**
+ * What was last reported of each task of a session, by its id, on whatever line of history: the task is as it was set then until somebody
+ * sets it, since no rewind takes it back.
+ */
+export const taskReports = defineProjection<Readonly<Record<string, z.infer<typeof reportedAs>>>>({
+	name: "task_reports",
+	version: 1,
+	schema: z.record(z.string(), reportedAs),
+	init: () => ({}),
+	follows: "log",
+	level: "session",
+	handle: (on) => [on(taskReported, (state, { task, status }) => ({ ...state, [task]: status ?? "unknown" }))],
+	// What nobody knows of was said by somebody else.
+	mayBeginLate: true,
 });
 
 const claimed = ({ seq, holder, starts, createdAt }: z.infer<typeof claim>): z.infer<typeof claim> => ({

@@ -9,7 +9,16 @@ export type {
 	TaskFilter,
 	TaskWritten,
 } from "./backend.ts";
-export { type Binding, bindings, isOfTask, type SessionTask, sessionTasks, type TasksOf } from "./bindings.ts";
+export {
+	type Binding,
+	bindings,
+	isOfTask,
+	isReportedEnd,
+	type SessionTask,
+	sessionTasks,
+	type TasksOf,
+	taskReports,
+} from "./bindings.ts";
 export { checkedTasks } from "./checked.ts";
 export { type Difference, differences, differenceText, recordsOf } from "./differences.ts";
 export { type TaskCode, TaskError } from "./errors.ts";

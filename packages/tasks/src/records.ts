@@ -59,7 +59,16 @@ export const taskTold = defineRecord("task_told", z.object({ task, of: z.int().p
 /** What it starts is started, as the work of this id: the record comes before. */
 export const taskBegun = defineRecord("task_begun", z.object({ task, work: z.string() }));
 /** What came of that is its comment now, written with this key. */
-export const taskReported = defineRecord("task_reported", z.object({ task, work: z.string(), key: z.string() }));
+export const taskReported = defineRecord(
+	"task_reported",
+	z.object({
+		...{ task, work: z.string(), key: z.string() },
+		/** Of the record that the work ended by. Absent in older logs, as is `status`: it had ended before. */
+		end: z.int().positive().exactOptional(),
+		/** What the task was to be then. */
+		status: z.enum(["done", "failed"]).exactOptional(),
+	}),
+);
 
 /** Nothing but a record of which tasks that go back can be kept, where what was kept of the one before it is not what there is now. */
 export const taskKept = defineRecord("task_kept", z.object({}));

@@ -11,6 +11,7 @@ import {
 	bindings,
 	differences,
 	differenceText,
+	isReportedEnd,
 	recordsOf,
 	type SessionTask,
 	sessionTasks,
@@ -186,6 +187,18 @@ test("what was begun for a task is of the claim that it was begun under", () => 
 	expect(bound(taken, begun)[0]?.begun).toEqual({ seq: 2, work: "w", isReported: false });
 	expect(bound(taken, begun, taskReported({ task: "t1", work: "w", key: "k" }))[0]?.begun?.isReported).toBe(true);
 	expect(bound(taken, begun, taken)[0]?.begun).toBeUndefined();
+});
+
+test("a report says which end of the work it is of; one of an older log is of what had ended before", () => {
+	const of = (...drafts: readonly Draft[]) => bound(taken, taskBegun({ task: "t1", work: "w" }), ...drafts)[0]?.begun;
+	const report = { task: "t1", work: "w", key: "k" };
+	const isTold = (begun: ReturnType<typeof of>) => [2, 3, 4].filter((end) => begun && isReportedEnd(begun, end));
+	expect(isTold(of())).toEqual([]);
+	expect(isTold(of(taskReported({ ...report, end: 3, status: "failed" })))).toEqual([3]);
+	expect(isTold(of(taskReported({ ...report, end: 3 }), taskReported({ ...report, end: 4 })))).toEqual([4]);
+	expect(isTold(of(taskReported(report)))).toEqual([2]);
+	// As a state of an older version has it.
+	expect(isTold({ seq: 2, work: "w", isReported: true })).toEqual([2, 3, 4]);
 });
 
 test("what is to be told is kept until it was told", () => {

@@ -98,6 +98,8 @@ export interface Starter<What> {
 	begin(session: Session, work: StartedFor, what: What): Promise<void>;
 	/** Resolves when the work, which is under way in this process, is so no more; undefined: it is not. */
 	under(session: Session, work: StartedFor): Promise<void> | undefined;
+	/** Is there such a work, and not over? */
+	isOpen(session: Session, work: StartedFor): boolean;
 	/** What came of it; undefined: it is not over. */
 	ended(session: Session, work: StartedFor): CameOf | undefined;
 }
@@ -109,6 +111,8 @@ export interface StartedFor {
 }
 
 export interface CameOf {
+	/** Of the record that it ended by: what is taken up again, and ends again, has another one then. */
+	readonly end: Seq;
 	readonly isDone: boolean;
 	readonly text: string;
 }

@@ -181,6 +181,17 @@ export function* since({ items }: ConversationState, seq: Seq): Generator<[item:
 	}
 }
 
+/** The items from a seq on, oldest first. */
+export function* from({ items }: ConversationState, seq: Seq): Generator<ConversationItem> {
+	let at = 0;
+	for (let end = items.length; at < end; ) {
+		const middle = (at + end) >> 1;
+		if ((items.at(middle) as ConversationItem).seq < seq) at = middle + 1;
+		else end = middle;
+	}
+	for (; at < items.length; at++) yield items.at(at) as ConversationItem;
+}
+
 function closed({ compacting, ...state }: ConversationState, turn: Seq): ConversationState {
 	const open = state.open.filter((each) => each !== turn);
 	return { ...state, open, ...(compacting && compacting.turn !== turn && { compacting }) };

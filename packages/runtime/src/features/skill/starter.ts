@@ -1,5 +1,5 @@
 /** Starts skill runs for others, by an id of theirs. */
-import { runText, type SkillRun, skillRunIn, skillRuns } from "@reyn/skill-resume";
+import { isLive, runText, type SkillRun, skillRunIn, skillRuns } from "@reyn/skill-resume";
 import type { Starter } from "../../kernel/services.ts";
 import type { Session } from "../../kernel/session.ts";
 import { skillWork } from "./pieces.ts";
@@ -19,11 +19,16 @@ export const starterOf = (
 		if (!runOf(session, id)) await start(session, skill, input, id);
 	},
 	under: (session, { id }) => session.over(skillWork(session.scope, id)),
+	isOpen(session, { id }) {
+		const run = runOf(session, id);
+		return run !== undefined && isLive(run);
+	},
 	ended(session, { id }) {
 		const run = runOf(session, id);
-		if (run?.status === "completed") return { isDone: true, text: runText(run.last?.output) };
+		if (run?.status === "completed") return { end: run.since, isDone: true, text: runText(run.last?.output) };
 		if (run?.status !== "discarded") return undefined;
-		return { isDone: false, text: run.ended?.reason ?? "it was discarded" };
+		const { seq: end, reason: text } = run.discarded ?? { seq: run.since, reason: "it was discarded" };
+		return { end, isDone: false, text };
 	},
 });
 

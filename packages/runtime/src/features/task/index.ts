@@ -1,5 +1,5 @@
 /** Tasks: work that lives in another system, bound to sessions here. */
-import { sessionTasks, taskRecords } from "@reyn/tasks";
+import { sessionTasks, taskRecords, taskReports } from "@reyn/tasks";
 import type { Feature } from "../../kernel/feature.ts";
 import { backgroundMessages, skillStarter, turnStarter } from "../../kernel/services.ts";
 import { auditTask } from "./audit.ts";
@@ -10,7 +10,7 @@ import { tellTask } from "./tell.ts";
 export const taskFeature = (options?: TaskOptions): Feature<Tasks> => ({
 	name: "task",
 	records: { code: taskRecords },
-	projections: [sessionTasks],
+	projections: [sessionTasks, taskReports],
 	needs: [backgroundMessages, skillStarter, turnStarter],
 	tell: tellTask,
 	audit: auditTask,

@@ -3,15 +3,17 @@ import { reasonOf } from "@reyn/journal/internal";
 import {
 	type Binding,
 	isOver,
+	isReportedEnd,
 	sessionTasks,
 	type TaskBackend,
 	TaskError,
 	type TaskStart,
 	taskBegun,
 	taskReported,
+	taskReports,
 	taskSeen,
 } from "@reyn/tasks";
-import { codeOf, isReynError } from "@reyn/wal";
+import { isReynError, type Seq } from "@reyn/wal";
 import type { Kernel } from "../../kernel/feature.ts";
 import { type CameOf, type StartedFor, type Starter, skillStarter, turnStarter } from "../../kernel/services.ts";
 import type { Session } from "../../kernel/session.ts";
@@ -37,8 +39,11 @@ export class Starts {
 	}
 
 	/** Is anything to be started, or to be told of? */
-	static isPending({ role, starts, begun, status }: Binding): boolean {
-		return role === "assignee" && starts !== undefined && (begun ? !begun.isReported || !isOver({ status }) : true);
+	isPending({ role, scope, starts, begun, status }: Binding): boolean {
+		if (role !== "assignee" || !starts) return false;
+		if (!begun?.isReported || !isOver({ status })) return true;
+		const session = this.#kernel.sessions.find(scope);
+		return session !== undefined && this.#hasMore(session, starts, begun);
 	}
 
 	/** Goes on with one binding as far as it goes now. @throws TaskError of the backend */
@@ -46,15 +51,23 @@ export class Starts {
 		const session = this.#kernel.sessions.find(scope);
 		if (!session || !starts) return;
 		const { begun, status } = session.view.get(sessionTasks).find((each) => each.task === task) ?? {};
-		const known = begun && begun.seq > since && !begun.isReported ? begun : undefined;
+		const isKnown = begun && begun.seq > since && (!begun.isReported || this.#hasMore(session, starts, begun));
+		const known = isKnown ? begun : undefined;
 		if (!known && !(await this.#mayBegin(session, task, starts))) return;
 		const open = known ?? (await this.#begin(session, task, signal));
 		if (!open) return;
 		// Also where a process has died since it was recorded: of one key it is written once.
 		if (!known || status !== "running")
 			await this.#setStatus(session, task, "running", this.#key(open.seq, "running"), signal);
-		const came = await this.#cameOf(session, task, starts, { id: open.work, since: open.seq });
+		const came = await this.#cameOf(session, task, starts, workOf(open));
 		if (came) await this.#report(session, task, open, came, signal);
+	}
+
+	/** Of work that was reported to have ended: was it taken up again, or has it ended again since? */
+	#hasMore(session: Session, starts: TaskStart, begun: NonNullable<Binding["begun"]>): boolean {
+		const { starter } = this.#starterOf(starts);
+		const came = starter.ended(session, workOf(begun));
+		return came ? !isReportedEnd(begun, came.end) : starter.isOpen(session, workOf(begun));
 	}
 
 	/** Is it ready, and can it be started now, or never? What has to be mended before holds up no other task. */
@@ -91,20 +104,25 @@ export class Starts {
 
 	/** Starts it, unless there is such a work. Undefined: it is under way, or waits for somebody. */
 	async #cameOf(session: Session, task: string, starts: TaskStart, work: StartedFor): Promise<CameOf | undefined> {
-		const went = async <What>(starter: Starter<What>, what: What): Promise<CameOf | undefined> => {
-			await starter.begin(session, work, what);
+		const { begin, starter } = this.#starterOf(starts);
+		try {
+			await begin(session, work);
 			this.#wait(starter.under(session, work), work.id);
 			return starter.ended(session, work);
-		};
-		try {
-			return await ("skill" in starts
-				? went(this.#kernel.get(skillStarter), starts)
-				: went(this.#kernel.get(turnStarter), starts));
 		} catch (error) {
 			if (this.#isHeldUp(session, task, error)) return undefined;
 			if (!isNever(error)) throw error;
-			return { isDone: false, text: `it was not started: ${reasonOf(error).message}` };
+			return { end: work.since, isDone: false, text: `it was not started: ${reasonOf(error).message}` };
 		}
+	}
+
+	/** @returns what starts it, and how */
+	#starterOf(starts: TaskStart) {
+		const of = <What>(starter: Starter<What>, what: What) => ({
+			starter: starter as Omit<Starter<never>, "begin" | "check">,
+			begin: (session: Session, work: StartedFor) => starter.begin(session, work, what),
+		});
+		return "skill" in starts ? of(this.#kernel.get(skillStarter), starts) : of(this.#kernel.get(turnStarter), starts);
 	}
 
 	#wait(under: Promise<void> | undefined, work: string): void {
@@ -117,26 +135,47 @@ export class Starts {
 		void under.then(over, over);
 	}
 
+	/** Says once how it has ended, by the end: what is taken up again is told of at its next end too. */
 	async #report(
 		session: Session,
 		task: string,
-		{ seq, work }: { readonly seq: number; readonly work: string },
-		{ isDone, text }: CameOf,
+		{ seq, work }: { readonly seq: Seq; readonly work: string },
+		{ end, isDone, text }: CameOf,
 		signal: AbortSignal,
 	): Promise<void> {
+		if (!(await this.#isDurable(end))) return;
 		const said = (text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}…` : text || "(nothing)").toWellFormed();
-		const key = this.#key(seq, "came");
-		const isThere = await this.#backend.comment(task, said, key).then(
-			() => true,
-			(error: unknown) => {
-				if (codeOf(error) !== "TASK_UNKNOWN") throw error;
-				return false;
-			},
-		);
-		const status = isDone ? "done" : "failed";
-		if (isThere) await this.#setStatus(session, task, status, this.#key(seq, "over"), signal, said.slice(0, 500));
-		const reported = taskReported({ task, work, key });
+		const before = (await this.#kernel.timeline.wholeLog.live(session.scope)).view.get(taskReports)[task];
+		const now = await this.#backend.get(task);
+		// What was reported as done stays so: no rewind takes it back.
+		const staysDone = !isDone && now?.status === "done" && (before === "done" || before === "unknown");
+		const status = isDone || staysDone ? "done" : "failed";
+		const by = (await this.#isSaidByStart(seq, said)) ? seq : end;
+		const key = this.#key(by, "came");
+		if (now && !staysDone) {
+			await this.#backend.comment(task, said, key);
+			const over = this.#key(by, "over");
+			// It was set so here. Nothing else may follow that.
+			const isOurs = isDone && now.status === "failed" && (before === "failed" || before === "unknown");
+			if (isOurs && !(await this.#backend.written(over)))
+				await this.#backend.setStatus(task, "ready", this.#key(by, "again"));
+			await this.#setStatus(session, task, status, over, signal, said.slice(0, 500));
+		}
+		const reported = taskReported({ task, work, key, end, status });
 		await (await this.#keep(() => session.log.append(reported, session.scope), signal)).durable;
+	}
+
+	/** Lost to a crash, its seq would be that of another record, and what was written by it be taken for that one's. */
+	async #isDurable(seq: Seq): Promise<boolean> {
+		const { wal } = this.#kernel;
+		if (wal.durableTip < seq) for await (const _record of wal.read({ after: seq - 1 })) break;
+		return wal.durableTip >= seq;
+	}
+
+	/** Has a version said just this that had one key for all ends of a work, by its start? */
+	async #isSaidByStart(begun: Seq, said: string): Promise<boolean> {
+		const written = await this.#backend.written(this.#key(begun, "came"));
+		return written !== undefined && "comment" in written && written.comment.text === said;
 	}
 
 	/** What may not follow any more was set by somebody else, who is right. */
@@ -164,11 +203,13 @@ export class Starts {
 		return this.#kernel.space.keep("tasks", "said", write, signal);
 	}
 
-	/** Of a write for what the record of this seq has begun. */
-	#key(begun: number, what: string): string {
-		return `${this.#kernel.wal.id}:${begun}/${what}`;
+	/** Of a write for what the record of this seq has begun, or ended. */
+	#key(seq: Seq, what: string): string {
+		return `${this.#kernel.wal.id}:${seq}/${what}`;
 	}
 }
+
+const workOf = ({ work, seq }: { readonly work: string; readonly seq: Seq }): StartedFor => ({ id: work, since: seq });
 
 /** What another try would not mend. */
 const isNever = (error: unknown): boolean =>

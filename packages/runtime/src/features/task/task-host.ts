@@ -155,7 +155,7 @@ export class Tasks implements FeatureHost {
 
 	/** The bindings for which something is to be started, or was and is not over. */
 	pending(): readonly Binding[] {
-		return this.bindings().filter(Starts.isPending);
+		return this.bindings().filter((binding) => this.#starts?.isPending(binding));
 	}
 
 	/**
