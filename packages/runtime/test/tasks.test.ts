@@ -346,7 +346,7 @@ describe("a run that a task has started, and that goes on or ends by itself, not
 		const { runtime } = await opened(project, how);
 		await runtime.discardSkillRun(run);
 		await runtime.tasks.looked();
-		const told = [expect.stringContaining("discarded")];
+		const told = ["discarded by the user"];
 		expect([backend.now("t1")?.status, await comments()]).toEqual(["failed", told]);
 		await runtime.close();
 		let cases = 0;
