@@ -47,8 +47,8 @@ export function failureIn(
  * @param start the phase that the skill begins with
  */
 export function deathsIn(id: string, run: SkillRun, start: string): Draft | undefined {
-	const { begun = 0, status } = run;
-	if (begun < MOST_STARTS || status !== "running") return undefined;
+	const { begun = 0, asleep, status } = run;
+	if (begun < MOST_STARTS || asleep || status !== "running") return undefined;
 	const where = whereOf(analyze(run, start));
 	const reason = `its process died at ${begun} starts ${where}, before anything new was recorded; it may have run out of memory, or a call has ended it`;
 	return skillRunPaused({ run: id, reason });

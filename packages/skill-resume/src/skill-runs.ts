@@ -52,6 +52,8 @@ const skillRun = z.object({
 	 * Of no child. Absent: none.
 	 */
 	begun: z.int().optional(),
+	/** How many sleeps it is in: a start that dies in them has died of nothing. Of no child. Absent: none. */
+	asleep: z.int().optional(),
 	/**
 	 * The seq and the content of `skill_run_discarded`, until the run's lane is closed: its notice is still to be delivered. Of a child
 	 * until the lane around its call is: the call may still ask.
@@ -95,7 +97,7 @@ export const skillRuns = defineProjection<SkillRuns>({
 			}),
 		),
 		on(phaseEntered, (state, { run, phase, visit }, { seq }) =>
-			withRun(state, run, ({ failures: _before, begun: _gone, ...before }) => ({
+			withRun(state, run, ({ failures: _before, begun: _gone, asleep: _slept, ...before }) => ({
 				...before,
 				since: seq,
 				phase,
@@ -136,9 +138,10 @@ export const skillRuns = defineProjection<SkillRuns>({
 		on(stepStarted, (state, { kind, lane, started }) =>
 			started === undefined || kind === "ask" ? advanced(state, lane) : state,
 		),
-		on(stepCompleted, (before, { kind, lane, usage, adopts, moves }) => {
+		on(stepCompleted, (before, { kind, name, lane, usage, adopts, moves }) => {
 			// A world that is asked at each start may say something else each time.
-			const state = moves === undefined ? advanced(before, lane) : before;
+			const further = moves === undefined ? advanced(before, lane) : before;
+			const state = kind === "sleep" ? slept(further, lane, name === "until" ? 1 : -1) : further;
 			if (kind !== "model" || !usage || adopts !== undefined) return state;
 			const id = runsAround(state, lane).at(-1) ?? "";
 			if (getIn(state, id)?.parent === undefined) return state;
@@ -246,11 +249,22 @@ export const isLive = ({ status }: Pick<SkillRun, "status">): boolean => status 
 
 /** Something new is recorded in a lane: the run that it is in has come further since it was begun. */
 function advanced(state: SkillRuns, lane: string): SkillRuns {
-	const begin = runLane("");
-	if (!lane.startsWith(begin)) return state;
-	const [id = ""] = lane.slice(begin.length).split("/", 1);
+	const id = outermost(lane);
 	if (getIn(state, id)?.begun === undefined) return state;
 	return withRun(state, id, ({ begun: _gone, ...run }) => run);
+}
+
+function slept(state: SkillRuns, lane: string, more: number): SkillRuns {
+	return withRun(state, outermost(lane), ({ asleep = 0, ...run }) =>
+		asleep + more > 0 ? { ...run, asleep: asleep + more } : run,
+	);
+}
+
+/** The id of the outermost run that a lane is in, if that is no child. */
+function outermost(lane: string): string {
+	const begin = runLane("");
+	const [id = ""] = lane.startsWith(begin) ? lane.slice(begin.length).split("/", 1) : [];
+	return id;
 }
 
 function endedInOrder({ begun = 0, ...run }: SkillRun): SkillRun {

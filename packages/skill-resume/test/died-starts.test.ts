@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { memorySnapshots } from "@reyn/snapshot";
-import type { WalRecord } from "@reyn/wal";
+import type { Timers, WalRecord } from "@reyn/wal";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { startSource } from "../../../tests/kit/killable.ts";
@@ -138,6 +138,41 @@ test("a run that waits for a person may die as often as it likes", async () => {
 	}
 	isAnswered = true;
 	expect(await codeOf(process, skill)).toBe("ada");
+	await process[Symbol.asyncDispose]();
+});
+
+test("a run that sleeps may die as often as it likes; once it has slept it counts", async () => {
+	const skill = skillOf({
+		a: async (context, ...more) => {
+			await context.sleep(1000);
+			return steps(1)(context, ...more);
+		},
+	});
+	let now = 0;
+	const clock = { now: () => now };
+	let process = await Process.start();
+	// The run and its phase, and until when it sleeps; then that it goes on. It is killed while it sleeps.
+	for (const appends of [3, 1, 1, 1, 1]) {
+		process = await process.next({ appends });
+		const dying: Process = process;
+		const timers: Timers = {
+			after() {
+				setImmediate(() => dying.cancel("killed"));
+				return () => {};
+			},
+		};
+		await expect(process.work(skill, {}, { clock, timers })).rejects.toThrow("killed");
+	}
+	expect(process.run()).toMatchObject({ status: "running", begun: 4, asleep: 1 });
+	now = 1000;
+	// That it goes on, has slept, and the call that ends it.
+	for (const appends of [3, 2, 2, 2]) {
+		process = await process.next({ appends });
+		await expect(process.work(skill, {}, { clock })).rejects.toThrow("killed");
+	}
+	process = await process.next();
+	expect(process.run()).not.toHaveProperty("asleep");
+	expect(await codeOf(process, skill)).toBe("SKILL_PAUSED");
 	await process[Symbol.asyncDispose]();
 });
 
