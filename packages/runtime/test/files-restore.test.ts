@@ -301,6 +301,45 @@ test("that a person has closed to others stay closed, while what they hold goes 
 	expect((await tree())["a.txt"]).toBe("600 two\n");
 	await runtime.undo("me");
 	expect((await tree())["a.txt"]).toBe("600 four\n");
+	// That a restore has left them so makes them nobody else's.
+	await runtime.checkout(target, "me", {}, { files: true });
+	expect((await tree())["a.txt"]).toBe("600 two\n");
+	await runtime.undo("me");
+	await runtime.redo("me");
+	await runtime.undo("me");
+	expect((await tree())["a.txt"]).toBe("600 four\n");
+	await runtime.close();
+});
+
+test("of somebody else, that undo has brought back, stay as before, to and fro, unless they are taken again", async () => {
+	const { runtime } = await openIt();
+	const { target } = await worked(runtime);
+	await writeFile(at("a.txt"), "theirs\n");
+	const { changes, kept } = await runtime.previewFiles(target);
+	expect(kept).toEqual([{ path: "a.txt", why: "somebody else has changed it since", isTheirs: true }]);
+	const take = async () =>
+		runtime.checkout(target, "me", {}, { files: true, theirs: (await runtime.previewFiles(target, true)).theirs });
+	const content = () => readFile(at("a.txt"), "utf8");
+	for (let times = 0; times < 2; times++) {
+		await take();
+		expect(await content()).toBe("two\n");
+		for (const [step, text] of [
+			["undo", "theirs\n"],
+			["redo", "two\n"],
+			["undo", "theirs\n"],
+		] as const) {
+			await runtime[step]("me");
+			expect([times, step, await content()]).toEqual([times, step, text]);
+		}
+		expect(await runtime.previewFiles(target)).toMatchObject({ changes, kept });
+		expect((await runtime.checkout(target, "me", {}, { files: true })).files?.kept).toEqual(kept);
+		expect(await content()).toBe("theirs\n");
+		await runtime.undo("me");
+		expect(await content()).toBe("theirs\n");
+	}
+	// What a tool writes then is its own.
+	await turn(runtime, { name: "edit", args: { path: "a.txt", old: "theirs", new: "ours" } });
+	expect((await runtime.previewFiles(target)).kept).toEqual([]);
 	await runtime.close();
 });
 

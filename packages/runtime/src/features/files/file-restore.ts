@@ -19,7 +19,7 @@ import { ADOPT } from "../../kernel/records.ts";
 import { mainSession } from "../../kernel/sessions.ts";
 import { IMAGES } from "../../kernel/store.ts";
 import { type FileHistory, type FilesSince, type TouchedFile, versionIn } from "./file-history.ts";
-import { type FileWrite, isRestore, restoreLane } from "./file-writes.ts";
+import { type FileWrite, isModeOfOthers, restoreLane } from "./file-writes.ts";
 
 /** What a restore would do. */
 export interface FilesPreview extends Pick<FilesSince, "uncovered"> {
@@ -286,12 +286,9 @@ export class FileRestore {
 		if (unknown || from === undefined)
 			return { path, why: whyUnknown(unknown), ...(before.kind !== "unknown" && { isUnread: true }) };
 		if (from === to) {
-			// Who has changed the permissions alone is somebody else, unless the file was made anew, or those were put back.
-			const isOurs = file.writes.some(
-				(write) =>
-					write.outcome === "done" && (write.after === null || (isRestore(write) && write.before === write.after)),
-			);
-			return isOurs && modeOf(before) !== modeOf(now) ? { ...row, from } : undefined;
+			const mode = modeOf(now);
+			const isOurs = mode !== undefined && !isModeOfOthers(file.writes, mode);
+			return isOurs && modeOf(before) !== mode ? { ...row, from } : undefined;
 		}
 		if (others.since !== true) return { ...row, from };
 		if (takes({ path, version: from })) return { ...row, from, isTheirs: true };
@@ -343,11 +340,9 @@ export class FileRestore {
 	}
 }
 
-/** The permissions of a file that goes back: those that it has, if tools have left them alone; what a person has closed stays so. */
-function modeFor({ writes }: TouchedFile, then: number, now: FileContent): number {
-	const isOurs = writes.some((write) => write.outcome === "done" && (write.after === null || isRestore(write)));
-	return now.kind === "file" && !isOurs ? now.mode : then;
-}
+/** The permissions of a file that goes back: what a person has closed stays so. */
+const modeFor = ({ writes }: TouchedFile, then: number, now: FileContent): number =>
+	now.kind === "file" && isModeOfOthers(writes, now.mode) ? now.mode : then;
 
 function changeOf(from: string | null | undefined, to: string | null): FileChanged["change"] {
 	if (to === null) return "removed";

@@ -190,7 +190,8 @@ export interface Others {
 
 /**
  * Has somebody else changed a file? Where that cannot be told, nobody has. Only a write that was made tells it: any other may have been
- * prepared beside one that was started before it, so it need not have found what was there when it was started.
+ * prepared beside one that was started before it, so it need not have found what was there when it was started. What somebody else had
+ * put there, and a restore has brought back, is theirs again.
  *
  * @param writes of one path, oldest first
  * @param present the version of the file; undefined: unknown
@@ -204,18 +205,32 @@ export function othersIn(
 	let between = false;
 	let isToldYet = false;
 	let may: readonly Version[] | undefined;
+	/** What others have put there, and nobody else. */
+	const theirs = new Set<Version>();
+	const ours = new Set([...left, ...writes.slice(0, 1).map(({ before }) => before)]);
+	/** What the last one has left, if it is theirs. */
+	let broughtBack: Version | undefined;
 	const lasts = new Map(writes.map(({ after }, at) => [after, at]));
 	for (const [at, write] of writes.entries()) {
 		if (leavesContent(write)) continue;
 		const { before, after } = write;
 		const isOdd = may !== undefined && !may.includes(before) && !may.includes(after);
 		// Where another one, perhaps one that was started later, has made the same of it, what this one found may be from before that.
-		const isAlike = () => left.includes(after) || writes.some((other) => other !== write && other.after === after);
+		// Nothing else is under way while files are restored.
+		const isAlone = isRestore(write);
+		const isAlike = () =>
+			!isAlone && (left.includes(after) || writes.some((other) => other !== write && other.after === after));
 		if (isMade(write) && !(isOdd && isAlike())) {
 			between ||= isOdd;
 			isToldYet = true;
+			if (isOdd && !ours.has(before)) theirs.add(before);
+			if (!isAlone) {
+				ours.add(after);
+				theirs.delete(after);
+			}
+			broughtBack = isAlone && theirs.has(after) ? after : undefined;
 			// One that was started later may have made the same before: then this one has found that, and others came between.
-			may = lasts.get(after) === at ? [after] : [before, after];
+			may = isAlone || lasts.get(after) === at ? [after] : [before, after];
 			continue;
 		}
 		// Before the first that tells, the file may hold what was left, or what somebody else had put there before them all.
@@ -223,7 +238,34 @@ export function othersIn(
 	}
 	// Where none of these has left anything, it is what was left before them.
 	if (writes.length > 0 && left.length > 0) may ??= left;
-	return { between, since: present === undefined ? "unknown" : may !== undefined && !may.includes(present) };
+	if (present === undefined) return { between, since: "unknown" };
+	return { between, since: present === broughtBack || (may !== undefined && !may.includes(present)) };
+}
+
+/**
+ * Has somebody else set the permissions that a file has? Tools leave them alone; a restore may have set them, where they are others
+ * behind it than before.
+ *
+ * @param writes of one path, oldest first
+ */
+export function isModeOfOthers(writes: readonly FileWrite[], now: number): boolean {
+	let isTheirs = false;
+	let seen: { readonly mode: number; readonly isPut: boolean } | undefined;
+	const see = (mode: number): void => {
+		if (seen && mode !== seen.mode) isTheirs = !seen.isPut;
+		seen = { mode, isPut: false };
+	};
+	for (const write of writes) {
+		const { before, after, image, outcome } = write;
+		if (image) see(image.mode);
+		if (outcome === "failed") continue;
+		if (before === null || after === null) {
+			seen = undefined;
+			isTheirs = false;
+		} else if (isRestore(write) && seen) seen = { ...seen, isPut: true };
+	}
+	see(now);
+	return isTheirs;
 }
 
 /** What a file may hold after the writes of its path if nobody else has changed it, oldest first; nothing is known where there are none. */
