@@ -61,7 +61,7 @@ const benches: Readonly<Record<string, Bench>> = {
 	start: bench("start", { rounds: 21 }, async () => (await import("./start.ts")).benchStart),
 	tasks: bench(
 		"tasks",
-		{ writes: 200, tasks: [1000, 100_000], rounds: 7 },
+		{ writes: 200, tasks: [1000, 100_000], kept: [100, 10_000], rounds: 7 },
 		async () => (await import("./tasks.ts")).benchTasks,
 	),
 };

@@ -2,9 +2,10 @@
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { reyn } from "../cli.ts";
 import { type Ended, type Killable, startProcess } from "../kit/killable.ts";
+import { pageOf } from "../kit/page.ts";
 
 /** A project with a skill `idle`, whose only phase leaves a timer behind. */
 class Project implements AsyncDisposable {
@@ -62,6 +63,7 @@ export default defineSkill({ name: "idle", description: "idles", input: z.object
 
 const ENDS = 'return done("it is over");';
 const NEVER_ENDS = 'console.log("begun"); await new Promise(() => {}); return done("");';
+const LOOPS = 'console.log("begun"); for (;;) await new Promise((resolve) => setTimeout(resolve, 10));';
 
 describe.concurrent("what is left open", () => {
 	test("a timer that a skill leaves: the command ends, and so does a chat", async ({ expect }) => {
@@ -105,5 +107,30 @@ describe.concurrent("what is left open", () => {
 			stdout: expect.stringContaining("unfinished work is kept; go on later with: reyn"),
 			stderr: expect.stringContaining("did not stop in time"),
 		});
+	});
+
+	test.each([
+		["waits for ever", NEVER_ENDS],
+		["goes round for ever", LOOPS],
+	])("a page with a phase in flight that %s: a stop leaves it, and its log is whole", async (_, phase) => {
+		await using project = await Project.of(phase);
+		// A page shows what there is.
+		await project.run("task", "add", "keep the light");
+		const shown = await pageOf(project.start(["ui"]));
+		expect(await shown.ask("/api/begin", { verb: "skill run", given: { name: "idle" } })).toMatchObject({
+			status: 200,
+		});
+		await shown.process.line("begun");
+		shown.process.child.kill("SIGTERM");
+		const { code, stderr } = await shown.process.ended;
+		expect([code, stderr]).toEqual([
+			143,
+			expect.stringMatching(/^reyn: skill s\w+ did not stop in time, and was left/m),
+		]);
+		expect(await project.run("wal", "verify")).toMatchObject({ code: 0 });
+		const { runs } = JSON.parse((await project.run("--json", "skill", "list")).stdout);
+		expect(runs).toMatchObject([{ skill: "idle", status: "running" }]);
+		await project.write(ENDS);
+		expect(await project.run("resume")).toMatchObject({ code: 0, stdout: expect.stringContaining("it is over") });
 	});
 });

@@ -53,6 +53,24 @@ test("a history is set aside whole, and the next one goes on behind it", async (
 	expect(JSON.parse(first ?? "")).toMatchObject({ seq: done.now.first, data: { follows: { log: done.was.log } } });
 });
 
+test("what is set aside ends bindings of tasks, and says which; the tasks stay", async () => {
+	await run(here, ["run", "-p", prompt]);
+	const none = JSON.parse((await run(here, ["--json", "archive", "--dry-run"])).stdout);
+	expect(none.bindings).toEqual([]);
+	await run(here, ["task", "add", "Write it down"]);
+	const { stdout } = await run(here, ["archive", "--dry-run"]);
+	expect(stdout).toContain(
+		"ends the binding of a task; the tasks stay as they are:\n  t1  Write it down  (default/main is its requester; unassigned)\n",
+	);
+	await run(here, ["task", "assign", "t1"]);
+	const both = JSON.parse((await run(here, ["--json", "archive", "--yes"])).stdout);
+	expect(both.bindings.map(({ task, role }: { task: string; role: string }) => `${role} of ${task}`)).toEqual([
+		...["requester of t1", "assignee of t1"],
+	]);
+	const found = JSON.parse((await run(here, ["--json", "task", "show", "t1"])).stdout);
+	expect([found.task.title, "requester" in found, "assignee" in found]).toEqual(["Write it down", false, false]);
+});
+
 test("a policy for once is one of four", async () => {
 	const { code, stderr } = await run(here, ["resume", "--policy", "maybe"]);
 	expect([code, stderr]).toEqual([

@@ -1,4 +1,5 @@
 /** Tasks go along with moves of the command line where the configuration says so, each preview says it, and else nothing is said or moved. */
+import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -48,6 +49,21 @@ test("moves take them along, and say so before and after", async () => {
 	expect(await tasks()).toEqual(["one", "two"]);
 	const again = await said("redo", "--dry-run");
 	expect(again).toContain("tasks go back too, all of them, to what they were at #");
+});
+
+test("a move of a history without tasks makes none: nothing of them is written, and the first one begins with none", async () => {
+	await said("run", "-p", "Where does a fox sleep?");
+	const { tip: then } = JSON.parse(await said("--json", "rewind", "@", "--dry-run"));
+	for (const move of [["rewind", "1"], ["undo"], ["redo"], ["undo"]]) {
+		await said(...move, "--yes");
+		expect(existsSync(join(here.state, "tasks"))).toBe(false);
+	}
+	await said("task", "add", "one");
+	expect(await tasks()).toEqual(["one"]);
+	await said("rewind", `${then}`, "--yes");
+	expect(await tasks()).toEqual([]);
+	await said("undo", "--yes");
+	expect(await tasks()).toEqual(["one"]);
 });
 
 test("by themselves they stay, and what is said is that they do", async () => {

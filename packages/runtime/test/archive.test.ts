@@ -1,9 +1,10 @@
 /** A state that is set aside: whole under another name, and a new log in its place that goes on behind it; killed anywhere, one of the two. */
 import { existsSync } from "node:fs";
-import { mkdir, readdir, readFile, rename, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { walEpoch } from "@reyn/wal";
 import { afterEach, beforeEach, expect } from "vitest";
+import { sample } from "../../../tests/sample.ts";
 import {
 	type Archived,
 	archiveState,
@@ -14,8 +15,12 @@ import {
 	type Runtime,
 	stateOrigin,
 } from "../src/index.ts";
+import { failingAt } from "./failing-disk.ts";
 import { filesTest } from "./files-test.ts";
 import { makeProject, open, type Project, scripted } from "./project.ts";
+
+/** How many of the calls fail, one after the other; with 1,000 each does. */
+const RUNS = Number(process.env.REYN_RUNS ?? sample(4, 10));
 
 const archiveTest = filesTest("a directory is renamed");
 
@@ -196,5 +201,66 @@ archiveTest(
 		const { runtime } = await opened();
 		expect([runtime.wal.id, runtime.wal.first]).toEqual([now.log, now.first]);
 		await runtime.close();
+	},
+);
+
+/** What is there once the next command has begun: the old state whole, or the new one and the old one beside it. */
+async function whole(log: string): Promise<"old" | "new"> {
+	await finishArchive(project.state, secrets);
+	expect(await stateOrigin(project.state, secrets)).toBe("own");
+	const aside = besideState(project.state).filter((path) => path.includes(".archived-"));
+	for (const state of [project.state, ...aside]) {
+		expect(await readFile(join(state, "config/settings.yaml"), "utf8")).toBe("plan:\n  concurrency: 2\n");
+		expect(await readFile(join(state, "tasks/tasks.db"), "utf8")).toBe("of SQLite");
+	}
+	const [old = project.state] = aside;
+	const { runtime } = await opened(old, old !== project.state);
+	expect([runtime.wal.id, saidIn(runtime)]).toEqual([log, ["one"]]);
+	const { tip } = runtime.wal;
+	await runtime.close();
+	if (aside.length === 0) return "old";
+	expect(aside.length).toBe(1);
+	const now = await opened(project.state, true);
+	expect([now.runtime.wal.id === log, now.runtime.wal.first, saidIn(now.runtime)]).toEqual([false, tip + 1, []]);
+	await now.runtime.close();
+	return "new";
+}
+
+archiveTest.each(["killed", "once"] as const)(
+	"where a change of a file fails, %s, either state is there whole, nothing is lost, and the next command says no more of it",
+	async (how) => {
+		await talked("one");
+		await claimState(project.state, secrets);
+		for (const [path, text] of [
+			["config/settings.yaml", "plan:\n  concurrency: 2\n"],
+			["tasks/tasks.db", "of SQLite"],
+		] as const) {
+			await mkdir(dirname(join(project.state, path)), { recursive: true });
+			await writeFile(join(project.state, path), text);
+		}
+		const { runtime } = await opened(project.state, true);
+		const { id } = runtime.wal;
+		await runtime.close();
+		const { root, state } = project;
+		const at = async (nth: number) => {
+			const { calls } = await failingAt(root, nth, how, () => archiveState(state, secrets, { clock }));
+			const is = await whole(id);
+			if (is === "new") {
+				// Once more from where it began.
+				const [aside = ""] = besideState(state);
+				await rm(state, { recursive: true });
+				await rename(aside, state);
+				await claimState(state, secrets);
+			}
+			return { calls, is };
+		};
+		const { calls, is } = await at(Number.POSITIVE_INFINITY);
+		expect(is).toBe("new");
+		// At its name it turns, and never back.
+		const turn = calls.indexOf("renameSync state") + 1;
+		const sampled = Array.from({ length: RUNS }, (_, i) => Math.ceil(((i + 1) * calls.length) / RUNS));
+		for (const nth of new Set([...sampled, turn - 1, turn, turn + 1, turn + 2]))
+			expect([nth, (await at(nth)).is]).toEqual([nth, nth <= turn ? "old" : "new"]);
+		expect(turn).toBeGreaterThan(10);
 	},
 );

@@ -1,12 +1,14 @@
-/** The tasks in memory that tests here stand on keep the contract of a backend. */
-import { testTaskBackend } from "@reyn/tasks/testing";
+/** The tasks in memory that tests here stand on keep the contract of a backend, and so does what a runtime puts before one. */
+import type { TaskBackend } from "@reyn/tasks";
+import { type TaskStoreUnderTest, testTaskBackend } from "@reyn/tasks/testing";
 import { describe, expect, test } from "vitest";
-import { memoryTasks } from "./memory-tasks.ts";
+import { taskPort } from "../src/features/task/task-port.ts";
+import { type MemoryTasks, memoryTasks } from "./memory-tasks.ts";
 
-testTaskBackend({ describe, test, expect }, "memory", async () => {
+const place = (opened: (memory: MemoryTasks) => TaskBackend) => async (): Promise<TaskStoreUnderTest> => {
 	const memory = memoryTasks();
 	return {
-		open: async () => memory.opened(),
+		open: async () => opened(memory),
 		async breakDown() {
 			memory.isDown = true;
 			return async () => {
@@ -16,4 +18,32 @@ testTaskBackend({ describe, test, expect }, "memory", async () => {
 		remove: async (id) => memory.remove(id),
 		retitle: async (id, title) => memory.put(id, { title }),
 	};
+};
+const runner = { describe, test, expect };
+
+testTaskBackend(
+	runner,
+	"memory",
+	place((memory) => memory.opened()),
+);
+
+/** As a runtime has it: of one backend, opened once. */
+function before(backend: TaskBackend): TaskBackend {
+	return taskPort(async () => backend);
+}
+
+testTaskBackend(
+	runner,
+	"the port of a runtime",
+	place((memory) => before(memory.opened())),
+);
+
+test("the port of a runtime has what its backend has, once that is opened, and promises nothing before", async () => {
+	for (const transactions of [false, true]) {
+		const capabilities = { transactions, supportsRewind: false };
+		const port = before({ ...memoryTasks().opened(), capabilities });
+		expect(port.capabilities).toEqual({ transactions: false, supportsRewind: false });
+		await port.list();
+		expect(port.capabilities).toEqual(capabilities);
+	}
 });

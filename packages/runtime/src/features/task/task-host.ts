@@ -115,11 +115,7 @@ export class Tasks implements FeatureHost {
 		this.#port =
 			typeof backend !== "function" && !restore
 				? backend
-				: taskPort(
-						{ transactions: true, supportsRewind: rewind },
-						() => this.#open(),
-						restore && ((make) => restore.write(make)),
-					);
+				: taskPort(() => this.#open(), restore && ((make) => restore.write(make)));
 		this.#reread = new Reread(kernel, this.#port);
 		this.#starts = new Starts(kernel, this.#port, () => this.#soon());
 	}

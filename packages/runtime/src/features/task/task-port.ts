@@ -6,14 +6,15 @@ import type { TaskBackend, TaskCapabilities } from "@reyn/tasks";
  * @param write makes each write, when it may be
  */
 export function taskPort(
-	capabilities: TaskCapabilities,
 	open: () => Promise<TaskBackend>,
 	write: <T>(make: () => Promise<T>) => Promise<T> = (make) => make(),
 ): TaskBackend {
 	let name = "the tasks";
+	// Of one that was not opened yet nobody knows.
+	let capabilities: TaskCapabilities = { transactions: false, supportsRewind: false };
 	const opened = async (): Promise<TaskBackend> => {
 		const backend = await open();
-		({ name } = backend);
+		({ name, capabilities } = backend);
 		return backend;
 	};
 	const written = async <T>(make: (backend: TaskBackend) => Promise<T>): Promise<T> => {
@@ -21,7 +22,9 @@ export function taskPort(
 		return write(() => make(backend));
 	};
 	return {
-		capabilities,
+		get capabilities() {
+			return capabilities;
+		},
 		get name() {
 			return name;
 		},

@@ -50,9 +50,9 @@ export class TaskRestore {
 	 */
 	async opened(): Promise<void> {
 		await this.#alone(async () => {
-			const { backend, kept } = await this.#own();
+			const { kept } = await this.#own();
 			if (this.#isKept || kept.has(this.#kernel.wal.durableTip)) return;
-			if ((await backend.list({ limit: 1 })).length > 0) await this.#keep();
+			if (await this.#hasTasks()) await this.#keep();
 		});
 	}
 
@@ -99,7 +99,9 @@ export class TaskRestore {
 	async along(target: Seq): Promise<NonNullable<Moved["along"]>> {
 		return this.#alone(async () => {
 			await this.#finish();
-			if (!this.#isKept) await this.#keep();
+			const { kept } = await this.#own();
+			// Where there never were any, what there is now is what the first write finds.
+			if (!this.#isKept && (kept.size > 0 || (await this.#hasTasks()))) await this.#keep();
 			const moving = this.#kernel.sessions.rewinding?.then(() => {
 				if (this.#moving === moving) this.#moving = undefined;
 			});
@@ -141,6 +143,11 @@ export class TaskRestore {
 			for (const seq of gone) kept.delete(seq);
 			if (gone.length > 0 && kept.size === 0) await this.#keep();
 		});
+	}
+
+	async #hasTasks(): Promise<boolean> {
+		const { backend } = await this.#own();
+		return (await backend.list({ limit: 1 })).length > 0;
 	}
 
 	/** Goes on with a move that could not be finished, before anything else is written. */
