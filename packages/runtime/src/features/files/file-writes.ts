@@ -178,7 +178,7 @@ type Version = FileChange["before"];
 /** The lane of the restore that a move makes. */
 export const restoreLane = (move: Seq | ""): string => `files/${move}`;
 
-export const isRestore = ({ lane }: FileWrite): boolean => lane.startsWith(restoreLane(""));
+const isRestore = ({ lane }: FileWrite): boolean => lane.startsWith(restoreLane(""));
 
 /** When somebody else has changed a file too. */
 export interface Others {
