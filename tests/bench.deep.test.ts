@@ -38,8 +38,11 @@ test("`pnpm bench snapshot --json` prints one document with a row for each conte
 });
 
 test("`pnpm bench tasks --json` prints one document with a row for each write and each number of tasks, and a verdict for each goal", async () => {
-	const report = JSON.parse(await bench("tasks", "--writes", "4", "--tasks", "10,100", "--rounds", "1", "--json"));
+	const report = JSON.parse(
+		await bench("tasks", "--writes", "4", "--tasks", "10,100", "--kept", "2,3", "--rounds", "1", "--json"),
+	);
 	expect(report).toMatchObject({ bench: "tasks", rounds: 1, sizes: [{ tasks: 10 }, { tasks: 100 }] });
+	expect(report.kept).toMatchObject([{ tasks: 2 }, { tasks: 3 }]);
 	expect(namesOf(report.rows)).toEqual(["bare insert", "create", "setStatus", "comment"]);
 	for (const { perSecond, ofBare } of report.rows) expect(Math.min(perSecond, ofBare)).toBeGreaterThan(0);
 	for (const { lookUs, writeUs } of report.sizes) expect(Math.min(lookUs, writeUs)).toBeGreaterThan(0);
