@@ -374,7 +374,10 @@ describe("adopt", () => {
 		await make(["edit", { path: "a.ts", old: "two", new: "three" }]);
 		const { lines } = await adopt({ ref: String(left), file: "./a.ts" });
 		expect(previewed).toEqual([
-			...[`a.ts becomes as it was at #${left}, in a write that undo takes back`, "~ a.ts  changed"],
+			...[
+				`a.ts in your workspace is written: it becomes as it was at #${left}. Undo takes that back; no other file is touched`,
+				"~ a.ts  changed",
+			],
 			...["    @@ -1,1 +1,1 @@", "    -three", "    +two"],
 		]);
 		const { seq = 0 } = (await runtime.timeline.moves({ limit: 1 })).past[0] ?? {};

@@ -37,6 +37,7 @@ import { type Line, terminal } from "../print.ts";
 import { readSlash, type Slashed, slashVerbs, usage } from "../slash.ts";
 import { reyn, slash } from "../suggest.ts";
 import { readTyped } from "../typed.ts";
+import { hasFiles, NOT_TOUCHED, questionOn } from "./asking.ts";
 import { ageOf, type PlanCard, planLines, recordedPlan } from "./cards.ts";
 import { changeLines, inColour } from "./changes.ts";
 import type { Offered } from "./completion.ts";
@@ -120,8 +121,6 @@ async function mode({ runtime, face, globals }: At, words: string): Promise<void
 	const then = next === "read-only" ? "is denied, however it is answered" : "waits for its answer";
 	face.say([...(await saying()), ...asked.map(({ seq }) => `#${seq}, asked before, ${then}`)]);
 }
-
-const NOT_TOUCHED = "Files in your workspace are not touched.";
 
 function helpLines(): readonly string[] {
 	const rows = ofVerbs.map((verb) => [usage(verb), verb.summary] as const);
@@ -251,33 +250,15 @@ class ChatDesk implements Desk {
 		if (!face.isAnswered)
 			throw new CliError("CLI_REFUSED", "nothing was changed: this is not a terminal, so add --yes to go ahead");
 		const modes = this.#verb.params.mode?.choices?.filter((mode) => mode !== "cancel") ?? [];
-		const mode = String(this.#given.mode ?? modes[0]);
-		const files = this.#filesRow(seen);
-		const isSaid = shown.some((line) => /files in your workspace are not touched/i.test(line));
-		const answer = await face.ask({
-			title: question.replace(/\?$/, ""),
-			lines: shown,
-			answers: ["cancel", this.#verb.name],
-			...(isSaid || hasFiles(seen) ? {} : { note: NOT_TOUCHED }),
-			...(files === undefined ? {} : { files }),
-			...(modes.length > 0 ? { other: `mode: ${mode} (Tab: another one)` } : {}),
-		});
-		if (answer === "other") this.other = { mode: modes[(modes.indexOf(mode) + 1) % modes.length] };
+		const mode = modes.length === 0 ? undefined : String(this.#given.mode ?? modes[0]);
+		const asked = { verb: this.#verb, question, lines: shown, seen };
+		const answer = await face.ask(questionOn(asked, mode, this.#files));
+		if (answer === "other" && mode !== undefined)
+			this.other = { mode: modes[(modes.indexOf(mode) + 1) % modes.length] };
 		if (answer === "files") this.other = { files: !hasFiles(seen), theirs: false };
 		return answer === 1;
 	}
-
-	/** Undefined: none could go along, or nobody wants to be asked. */
-	#filesRow(seen: object): string | undefined {
-		if (!this.#verb.params.files) return undefined;
-		if (hasFiles(seen)) return "files: go back too (Ctrl-F: leave them as they are)";
-		const { filesSince = 0 } = seen as { readonly filesSince?: number };
-		if (filesSince === 0 || this.#files === "never") return undefined;
-		return `files: stay (Ctrl-F: take along ${filesSince === 1 ? "the 1" : `the ${filesSince}`} that tools have changed since)`;
-	}
 }
-
-const hasFiles = (seen: object): boolean => (seen as { readonly files?: object }).files !== undefined;
 
 /** Where talk is left behind, what was asked first of it. */
 function firstPrompt({ runtime, scope }: At, seen: object): string | undefined {
