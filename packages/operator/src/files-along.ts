@@ -19,7 +19,7 @@ export const filesPreview = z.object({
 	allOrNothing: z.literal(true).exactOptional(),
 });
 
-/** How many files tools have changed since, which stay. Absent: unknown, or they go along. */
+/** How many files were written since, by tools, rewinds or undos: they stay. Absent: unknown, or they go along. */
 export const filesSince = seq.exactOptional();
 
 /** As `FilesRestored` of `@reyn/runtime`. */
@@ -58,7 +58,11 @@ export async function filesAlong(
 
 /** Of files that stay, and could go along. */
 export const filesSinceLines = (count: number | undefined): readonly string[] =>
-	count ? [`tools have changed ${count === 1 ? "1 file" : `${count} files`} since, which --files takes along`] : [];
+	count
+		? [
+				`${count === 1 ? "1 file was" : `${count} files were`} written since; --files takes along those that differ from then`,
+			]
+		: [];
 
 const MOST = 20;
 const signs = { made: "+", changed: "~", removed: "-" } as const;

@@ -46,5 +46,5 @@ function filesRow({ params }: Verb, seen: object, files: FilesAlong): string | u
 	if (hasFiles(seen)) return "files: go back too (Ctrl-F: leave them as they are)";
 	const { filesSince = 0 } = seen as { readonly filesSince?: number };
 	if (filesSince === 0 || files === "never") return undefined;
-	return `files: stay (Ctrl-F: take along ${filesSince === 1 ? "the 1" : `the ${filesSince}`} that tools have changed since)`;
+	return `files: stay (Ctrl-F: take along; ${filesSince === 1 ? "1 was" : `${filesSince} were`} written since)`;
 }

@@ -13,5 +13,8 @@ test("none is touched, but by what takes files along or writes one", () => {
 	expect(asked("adopt", { file: { path: "a.txt" } })).not.toHaveProperty("note");
 	expect(asked("rewind", { files: {} })).not.toHaveProperty("note");
 	expect(asked("rewind", {})).toMatchObject({ note });
+	expect(asked("rewind", { filesSince: 5 })).toMatchObject({
+		files: "files: stay (Ctrl-F: take along; 5 were written since)",
+	});
 	expect(asked("rewind", {}, ["files in your workspace are not touched"])).not.toHaveProperty("note");
 });

@@ -43,7 +43,7 @@ const preview = {
 		"keeps, of what came after #142, 2 records, 0 turns",
 	],
 	answers: ["cancel", "rewind"] as const,
-	files: "files: stay (Ctrl-F: take along the 3 that tools have changed since)",
+	files: "files: stay (Ctrl-F: take along; 3 were written since)",
 	other: "mode: both (Tab: another one)",
 	note: "Files in your workspace are not touched.",
 };

@@ -113,11 +113,11 @@ export const rewind = writeVerb({
 		{ preview: { mode, dropped: seen }, turn },
 	) {
 		const more = (dropped?.all ?? 0) - (seen?.all ?? dropped?.all ?? 0);
-		const since = more > 0 ? ` (${more} of them came while work went on and was stopped)` : "";
+		const since = more > 0 ? ` (${more} of them came since that was shown)` : "";
 		const done = {
 			none: NOTHING,
 			note: `done: a note about all since #${target} joined the conversation at #${seq}; nothing was taken away`,
-			reset: `done: a reset at #${seq} that takes ${dropped ? counted(dropped.all, "record") : "an unknown number of records"} away${since}; ${parts[mode] ?? "the state"} is as of #${target}. Go back with: ${say`undo`}`,
+			reset: `done: rewound in #${seq}, which takes ${dropped ? counted(dropped.all, "record") : "an unknown number of records"} away${since}; ${parts[mode] ?? "the state"} is as of #${target}. Go back with: ${say`undo`}`,
 		};
 		const again =
 			turn === undefined ? [] : [`turn #${turn} goes on from there; where nothing works on it, with: ${say`resume`}`];

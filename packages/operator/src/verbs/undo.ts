@@ -116,7 +116,8 @@ const stepVerb = (name: "undo" | "redo", summary: string) =>
 						...noMoves(waits, say),
 					]
 				: [],
-		question: (seen) => `${name} ${whichOf(seen)}?`,
+		// What one is stands in what is shown.
+		question: (seen) => `${name} ${seen.to === undefined ? `#${seen.move?.seq}` : whichOf(seen)}?`,
 		async act(runtime, { move, to, tip: expect, files }, actor) {
 			const confirmed = { of: move?.seq ?? 0, expect, ...(to !== undefined && { to }) };
 			const done = await runtime[name](actor, { ...confirmed, ...(files && { theirs: files.theirs }) });
