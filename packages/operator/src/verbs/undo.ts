@@ -112,7 +112,10 @@ const stepVerb = (name: "undo" | "redo", summary: string) =>
 						...(radius
 							? radiusLines(radius, targetOf({ move, moves }), tasks)
 							: tasksAlongLines(tasks, targetOf({ move, moves }))),
-						...filesAlongLines(files),
+						...filesAlongLines(
+							files,
+							to === undefined ? say([`${name} --theirs`]) : say([`${name} --to `, " --theirs"], String(to)),
+						),
 						...noMoves(waits, say),
 					]
 				: [],
