@@ -18,7 +18,6 @@ import {
 } from "@reyn/operator";
 import { oneLine } from "@reyn/operator/text";
 import {
-	type Checkpoint,
 	type ConversationItem,
 	layoutOf,
 	messagesBefore,
@@ -38,10 +37,11 @@ import { readSlash, type Slashed, slashVerbs, usage } from "../slash.ts";
 import { reyn, slash } from "../suggest.ts";
 import { readTyped } from "../typed.ts";
 import { hasFiles, NOT_TOUCHED, questionOn } from "./asking.ts";
-import { ageOf, type PlanCard, planLines, recordedPlan } from "./cards.ts";
+import { type PlanCard, planLines, recordedPlan } from "./cards.ts";
 import { changeLines, inColour } from "./changes.ts";
 import type { Offered } from "./completion.ts";
 import type { Face } from "./face.ts";
+import { momentsOf } from "./moments.ts";
 
 /** What a command has. */
 export interface At {
@@ -280,22 +280,12 @@ async function rewind(at: At): Promise<void> {
 			"now: /rewind <seq> [mode]",
 		]);
 	const names = new Map((await runtime.timeline.labels()).map(({ seq, name }) => [seq, name]));
-	const now = Date.now();
-	const nth = (index: number): Checkpoint => active[active.length - 1 - index] as Checkpoint;
-	const row = (index: number): string => {
-		const { seq, kind, title, ts } = nth(index);
-		return `#${seq}  ${kind}  ${oneLine(title, 60)}  ${ageOf(now - ts)}${names.has(seq) ? `  ${names.get(seq)}` : ""}`;
-	};
-	const text = (index: number): string => {
-		const { seq, kind, title } = nth(index);
-		return `#${seq} ${kind} ${title} ${names.get(seq) ?? ""}`;
-	};
+	const { list, seqOf } = momentsOf(active, names, Date.now());
 	const isAlong = filesAlongOf((await configured(at.globals)).config) === "always";
 	const note = isAlong ? "Files that tools have changed go back too, unless you say otherwise." : NOT_TOUCHED;
-	const list = { title: "Go back to", count: active.length, row, text, none: "(now)", note };
-	const chosen = await face.pick(list);
+	const chosen = await face.pick({ title: "Go back to", none: "(now)", note, ...list });
 	if (chosen === undefined) return face.say(["nothing was changed"]);
-	return carry(slash`rewind ${String(nth(chosen).seq)}`, at);
+	return carry(slash`rewind ${String(seqOf(chosen))}`, at);
 }
 
 /** Back to just before what was asked last: it is in the line then. */
