@@ -108,7 +108,7 @@ describe.skipIf(typeof noTmux === "string")("on a terminal", () => {
 		keys("Down", "Down", "Enter");
 		expect(await shows("cancel    rewind")).toMatch(/files in your workspace are not touched/i);
 		keys("Right", "Enter");
-		await shows("done: a reset at #");
+		await shows("done: rewound in #");
 		await ends("› what does an owl hunt?");
 	});
 

@@ -259,7 +259,7 @@ test("killed the moment it says so, a rewind has been made", async () => {
 	const place = { ...here, state: join(root, "said") };
 	expect(await run(place, ["run", "-p", "where does a fox sleep?"])).toMatchObject({ code: 0 });
 	const killed = start(place, ["rewind", "0", "--yes"]);
-	await killed.says("done: a reset at #");
+	await killed.says("done: rewound in #");
 	await killed.kill();
 	expect((await run(place, ["log", "--graph"])).stdout).toContain("rewind to #0 (both) by user");
 	expect(JSON.parse((await run(place, ["show", "@", "--json"])).stdout)).toMatchObject({ messages: [] });

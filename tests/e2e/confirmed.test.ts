@@ -126,7 +126,7 @@ describe.skipIf(typeof noTerminal === "string")("what came while a person looked
 
 	test("a start and a stop of another process are nothing", async () => {
 		const text = await confirmed(["rewind", `${first}`], () => inAnother(async () => {}), 0);
-		expect(text).toMatch(/done: a reset at #\d+/);
+		expect(text).toMatch(/done: rewound in #\d+/);
 	});
 });
 
@@ -154,7 +154,7 @@ test("chat takes moves back and makes them again", async () => {
 	// The first that failed had nothing to redo, and whoever wrote the lines hears of it.
 	expect(ended.code, ended.stderr).toBe(3);
 	expect(ended.stdout).toMatch(
-		/done: a reset at #(\d+)[\s\S]*undone: the rewind to #\d+ \(both\) by user, \d+ records \(#\1,[\s\S]*taken back: the undo by user of the rewind to #\d+ \(both\) by user/,
+		/done: rewound in #(\d+)[\s\S]*undone: the rewind to #\d+ \(both\) by user, \d+ records \(#\1,[\s\S]*taken back: the undo by user of the rewind to #\d+ \(both\) by user/,
 	);
 	expect(ended.stdout).toMatch(/there is nothing to redo/);
 	expect(ended.stdout).toMatch(/nothing was changed: this is not a terminal/);

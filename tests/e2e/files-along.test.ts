@@ -18,7 +18,7 @@ test("with rewind.files: always they go along, but for --no-files", async () => 
 		const ended = await run(here, ["script", "run", script, "--mode", "all"]);
 		expect(ended.code, ended.stderr).toBe(0);
 		const stays = await run(here, ["rewind", "0", "--dry-run", "--no-files"]);
-		expect(stays.stdout).toContain("tools have changed 1 file since, which --files takes along\n");
+		expect(stays.stdout).toContain("1 file was written since; --files takes along those that differ from then\n");
 		const back = await run(here, ["rewind", "0", "--yes"]);
 		expect(back.stdout).toContain("1 file holds what it held at #0; undo brings it forward");
 		expect(existsSync(made)).toBe(false);

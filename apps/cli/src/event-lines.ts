@@ -177,8 +177,8 @@ function eventLine(event: OneLineEvent): string | undefined {
 			return `${event.kind} ${event.id} was begun with ${asLine(event.from)} and goes on with ${asLine(event.to)}; ${recordedBy(event.kind)}`;
 		case "files_restored":
 			return event.kept.length === 0
-				? `a rewind that was cut is finished: files hold what they held at #${event.to}`
-				: `a rewind that was cut is finished, but ${event.kept.length === 1 ? "1 file was" : `${event.kept.length} files were`} not taken back to #${event.to}: ${oneLine(event.kept.map(({ path, why }) => `${path} (${why})`).join(", "), 300)}`;
+				? `a move that was cut is finished: files hold what they held at #${event.to}`
+				: `a move that was cut is finished, but ${event.kept.length === 1 ? "1 file was" : `${event.kept.length} files were`} not taken back to #${event.to}: ${oneLine(event.kept.map(({ path, why }) => `${path} (${why})`).join(", "), 300)}`;
 		case "task_changed":
 			// The conversation is told it.
 			return undefined;

@@ -33,6 +33,16 @@ test("a skill run that goes on says what was replayed, what has moved, and what 
 	]);
 });
 
+test("a move that a crash has cut is not said to be a rewind: it may have been an undo", () => {
+	const cut = { type: "files_restored", to: 4, changes: [] } as const;
+	expect(eventLines({ ...cut, kept: [] })).toEqual([
+		"a move that was cut is finished: files hold what they held at #4",
+	]);
+	expect(eventLines({ ...cut, kept: [{ path: "a.md", why: "it is a directory" }] })).toEqual([
+		"a move that was cut is finished, but 1 file was not taken back to #4: a.md (it is a directory)",
+	]);
+});
+
 test("a configuration file that was put aside is said with both of its names, one that is not recorded with why", () => {
 	const [line = ""] = eventLines({ type: "config_kept", path: "a\u001b[2J.yaml", keptIn: "a.yaml.unrecorded-1" });
 	expect(line).toMatch(/^the configuration file a.*\.yaml held .*: that is in a\.yaml\.unrecorded-1 now$/);

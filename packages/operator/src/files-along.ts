@@ -19,7 +19,7 @@ export const filesPreview = z.object({
 	allOrNothing: z.literal(true).exactOptional(),
 });
 
-/** How many files tools have changed since, which stay. Absent: unknown, or they go along. */
+/** How many files were written since, by tools, rewinds or undos: they stay. Absent: unknown, or they go along. */
 export const filesSince = seq.exactOptional();
 
 /** As `FilesRestored` of `@reyn/runtime`. */
@@ -58,13 +58,21 @@ export async function filesAlong(
 
 /** Of files that stay, and could go along. */
 export const filesSinceLines = (count: number | undefined): readonly string[] =>
-	count ? [`tools have changed ${count === 1 ? "1 file" : `${count} files`} since, which --files takes along`] : [];
+	count
+		? [
+				`${count === 1 ? "1 file was" : `${count} files were`} written since; --files takes along those that differ from then`,
+			]
+		: [];
 
 const MOST = 20;
 const signs = { made: "+", changed: "~", removed: "-" } as const;
 const words = { made: "made again", changed: "changed back", removed: "removed" } as const;
 
-export function filesAlongLines(files: z.infer<typeof filesPreview> | undefined): readonly string[] {
+/** @param takingTheirs the command that would take along what somebody else has changed, too */
+export function filesAlongLines(
+	files: z.infer<typeof filesPreview> | undefined,
+	takingTheirs: string,
+): readonly string[] {
 	if (!files) return ["files in your workspace are not touched"];
 	const { changes, kept, theirs, uncovered } = files;
 	return [
@@ -79,7 +87,7 @@ export function filesAlongLines(files: z.infer<typeof filesPreview> | undefined)
 		),
 		...keptLines(kept),
 		...(kept.some(({ isTheirs }) => isTheirs)
-			? ["--theirs takes what somebody else has changed, too; undo brings theirs back"]
+			? [`to take what somebody else has changed too, which undo brings back: ${takingTheirs}`]
 			: []),
 		...(files.allOrNothing && kept.length > 0
 			? ["so nothing is done: all files go back, or none (--all-or-nothing)"]
@@ -110,7 +118,11 @@ export function filesFault(done: FilesRestored | undefined, seen: z.infer<typeof
 }
 
 const keptLines = (kept: FilesRestored["kept"]): readonly string[] =>
-	shortened(kept.map(({ path, why }) => `stays: ${oneLine(path, 200)}: ${oneLine(why, 200)}`));
+	shortened(kept.map((each) => `stays: ${keptText(each)}`));
+
+/** Many a reason names its file first. */
+const keptText = ({ path, why }: FilesRestored["kept"][number]): string =>
+	why.startsWith(`${path} `) ? oneLine(why, 400) : `${oneLine(path, 200)}: ${oneLine(why, 200)}`;
 
 const shortened = (lines: readonly string[]): readonly string[] =>
 	lines.length <= MOST ? lines : [...lines.slice(0, MOST), `  … and ${lines.length - MOST} more`];

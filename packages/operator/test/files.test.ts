@@ -229,7 +229,7 @@ describe("files that go along", () => {
 				"  + c.md  made again",
 				"  - d.md  removed",
 				"stays: b.md: somebody else has changed it since",
-				"--theirs takes what somebody else has changed, too; undo brings theirs back",
+				`to take what somebody else has changed too, which undo brings back: rewind ${tip} --files --theirs`,
 				`4 files hold what they held at #${tip}; undo brings them forward`,
 			]),
 		);
@@ -250,6 +250,23 @@ describe("files that go along", () => {
 		// All of them, or none.
 		await put("b.md", "theirs again\n");
 		const now = await held();
+		const command = async (name: string, raw: Readonly<Record<string, unknown>>) =>
+			(await carryOut(verbOf(name) as WriteVerb, raw, desk, { dryRun: true })).lines
+				.filter((line) => line.startsWith("to take "))
+				.map((line) => line.split(": ")[1]);
+		expect(await command("rewind", { ref, files: true, mode: "code_only" })).toEqual([
+			`rewind ${tip} --mode code_only --files --theirs`,
+		]);
+		expect(await command("checkout", { ref, allOrNothing: true })).toEqual([
+			`checkout ${tip} --files --theirs --all-or-nothing`,
+		]);
+		await moves("rewind", { ref, files: true });
+		await put("a.md", "theirs\n");
+		expect(await command("undo", {})).toEqual(["undo --theirs"]);
+		const { seq = 0 } = (await runtime.timeline.moves({ limit: 1 })).past[0] ?? {};
+		expect(await command("undo", { to: seq })).toEqual([`undo --to ${seq} --theirs`]);
+		await moves("undo", { theirs: true });
+		expect(await held()).toEqual(now);
 		for (const name of ["rewind", "checkout"])
 			await expect(moves(name, { ref, allOrNothing: true })).rejects.toThrow("1 cannot; nothing was written (b.md: ");
 		expect(await held()).toEqual(now);
@@ -281,7 +298,7 @@ test("a file that does not go back, though that was shown, is a fault; one of so
 	};
 	const told = await going("rewind", { ref: String(tip), files: true });
 	expect([told.outcome, told.fault]).toEqual(["done", "OPERATOR_FILES"]);
-	expect(told.lines.join("\n")).toContain("stays: a.md: a.md cannot be written");
+	expect(told.lines.join("\n")).toContain("stays: a.md cannot be written");
 	isFull = false;
 	await going("undo", {});
 	await put("b.md", "theirs\n");
@@ -374,7 +391,10 @@ describe("adopt", () => {
 		await make(["edit", { path: "a.ts", old: "two", new: "three" }]);
 		const { lines } = await adopt({ ref: String(left), file: "./a.ts" });
 		expect(previewed).toEqual([
-			...[`a.ts becomes as it was at #${left}, in a write that undo takes back`, "~ a.ts  changed"],
+			...[
+				`a.ts in your workspace is written: it becomes as it was at #${left}. Undo takes that back; no other file is touched`,
+				"~ a.ts  changed",
+			],
 			...["    @@ -1,1 +1,1 @@", "    -three", "    +two"],
 		]);
 		const { seq = 0 } = (await runtime.timeline.moves({ limit: 1 })).past[0] ?? {};

@@ -2,7 +2,7 @@
 import { defineSkill, done, next, type Skill } from "@reyn/skill-resume";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { z } from "zod";
-import { documentSchema, givenFor, jsonSchemaOf, verbs } from "../src/index.ts";
+import { documentSchema, givenFor, jsonSchemaOf, verbs, type WriteVerb } from "../src/index.ts";
 import { type House, openHouse, say, verbOf } from "./house.ts";
 
 let house: House;
@@ -25,6 +25,23 @@ test("each verb has a name, a summary and a schema of its own", () => {
 		expect(jsonSchemaOf(verb)).toMatchObject({ $schema: expect.any(String) });
 		for (const { help } of Object.values(verb.params)) expect(help).not.toBe("");
 	}
+});
+
+test("a rewind says in which record it was made, and what came after it was shown", () => {
+	const rewound = (seenAll: number) =>
+		(verbOf("rewind") as WriteVerb).lines(
+			{ result: { kind: "reset", seq: 20, target: 4, dropped: { all: 12 } }, paused: [] },
+			say,
+			{ preview: { mode: "both", dropped: { all: seenAll } } },
+		);
+	expect(rewound(12)[0]).toMatch(/^done: rewound in #20, which takes 12 records away; the state is as of #4\./);
+	expect(rewound(8)[0]).toContain("12 records away (4 of them came since that was shown);");
+});
+
+test("what is undone stands in what is shown, and is asked by its number", () => {
+	const { question } = verbOf("undo") as WriteVerb;
+	const move = { seq: 20, what: "the rewind to #4 (both) by ada, 12 records" };
+	expect(question?.({ move })).toBe("undo #20?");
 });
 
 describe("a look", () => {

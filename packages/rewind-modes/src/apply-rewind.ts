@@ -9,6 +9,7 @@ import {
 	assertPreviewed,
 	assertRewindPreview,
 	type Counts,
+	counted,
 	countsAt,
 	none,
 	type RewindPreview,
@@ -117,7 +118,7 @@ export function asStale(error: unknown): unknown {
 
 function noteText(target: Seq, affected: Counts | undefined): string {
 	const what = affected
-		? `there were ${affected.conversation} messages and ${affected.code} steps and tool results`
+		? `there ${affected.conversation === 1 ? "was" : "were"} ${counted(affected.conversation, "record")} of the conversation and ${counted(affected.code, "record")} of steps and tool results`
 		: "there were messages, steps and tool results; how many is not known any more";
 	return `Since seq ${target} ${what}. They were tried and are kept; go on from the situation at seq ${target}.`;
 }

@@ -222,7 +222,7 @@ function leftBehind(dropped: Counts | undefined): string {
 	return `${count} ${count === 1 ? "is" : "are"} left behind, and undo brings ${count === 1 ? "it" : "them"} back`;
 }
 
-const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`;
+export const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`;
 
 const namedOf = (names: readonly string[], what: string): string =>
 	counted(names.length, what) + (names.length > 0 ? ` (${names.join(", ")})` : "");

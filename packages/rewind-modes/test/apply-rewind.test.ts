@@ -97,7 +97,7 @@ describe("a summary", () => {
 					target,
 					actor: "carol",
 					counts: preview.affected,
-					text: `Since seq ${target} there were 2 messages and 2 steps and tool results. They were tried and are kept; go on from the situation at seq ${target}.`,
+					text: `Since seq ${target} there were 2 records of the conversation and 2 records of steps and tool results. They were tried and are kept; go on from the situation at seq ${target}.`,
 				},
 			},
 		]);
@@ -109,7 +109,7 @@ describe("a summary", () => {
 		const preview = await chat.preview(await talked(chat), "summarize");
 		await chat.apply(preview, { summarize: async (text) => text.toUpperCase() });
 		expect(await chat.records(preview.tip)).toMatchObject([
-			{ data: { text: expect.stringMatching(/^SINCE SEQ \d+ THERE WERE 2 MESSAGES/) } },
+			{ data: { text: expect.stringMatching(/^SINCE SEQ \d+ THERE WERE 2 RECORDS/) } },
 		]);
 	});
 
@@ -249,7 +249,7 @@ describe("work that goes on after the preview", () => {
 		const { seq } = await chat.apply(preview);
 		expect((await chat.records(seq - 1))[0]?.data).toMatchObject({
 			counts: { code: 3 },
-			text: expect.stringMatching(/there were 2 messages and 3 steps/),
+			text: expect.stringMatching(/there were 2 records of the conversation and 3 records of steps/),
 		});
 	});
 

@@ -18,7 +18,6 @@ import {
 } from "@reyn/operator";
 import { oneLine } from "@reyn/operator/text";
 import {
-	type Checkpoint,
 	type ConversationItem,
 	layoutOf,
 	messagesBefore,
@@ -37,10 +36,12 @@ import { type Line, terminal } from "../print.ts";
 import { readSlash, type Slashed, slashVerbs, usage } from "../slash.ts";
 import { reyn, slash } from "../suggest.ts";
 import { readTyped } from "../typed.ts";
-import { ageOf, type PlanCard, planLines, recordedPlan } from "./cards.ts";
+import { hasFiles, NOT_TOUCHED, questionOn } from "./asking.ts";
+import { type PlanCard, planLines, recordedPlan } from "./cards.ts";
 import { changeLines, inColour } from "./changes.ts";
 import type { Offered } from "./completion.ts";
 import type { Face } from "./face.ts";
+import { momentsOf } from "./moments.ts";
 
 /** What a command has. */
 export interface At {
@@ -120,8 +121,6 @@ async function mode({ runtime, face, globals }: At, words: string): Promise<void
 	const then = next === "read-only" ? "is denied, however it is answered" : "waits for its answer";
 	face.say([...(await saying()), ...asked.map(({ seq }) => `#${seq}, asked before, ${then}`)]);
 }
-
-const NOT_TOUCHED = "Files in your workspace are not touched.";
 
 function helpLines(): readonly string[] {
 	const rows = ofVerbs.map((verb) => [usage(verb), verb.summary] as const);
@@ -251,33 +250,15 @@ class ChatDesk implements Desk {
 		if (!face.isAnswered)
 			throw new CliError("CLI_REFUSED", "nothing was changed: this is not a terminal, so add --yes to go ahead");
 		const modes = this.#verb.params.mode?.choices?.filter((mode) => mode !== "cancel") ?? [];
-		const mode = String(this.#given.mode ?? modes[0]);
-		const files = this.#filesRow(seen);
-		const isSaid = shown.some((line) => /files in your workspace are not touched/i.test(line));
-		const answer = await face.ask({
-			title: question.replace(/\?$/, ""),
-			lines: shown,
-			answers: ["cancel", this.#verb.name],
-			...(isSaid || hasFiles(seen) ? {} : { note: NOT_TOUCHED }),
-			...(files === undefined ? {} : { files }),
-			...(modes.length > 0 ? { other: `mode: ${mode} (Tab: another one)` } : {}),
-		});
-		if (answer === "other") this.other = { mode: modes[(modes.indexOf(mode) + 1) % modes.length] };
+		const mode = modes.length === 0 ? undefined : String(this.#given.mode ?? modes[0]);
+		const asked = { verb: this.#verb, question, lines: shown, seen };
+		const answer = await face.ask(questionOn(asked, mode, this.#files));
+		if (answer === "other" && mode !== undefined)
+			this.other = { mode: modes[(modes.indexOf(mode) + 1) % modes.length] };
 		if (answer === "files") this.other = { files: !hasFiles(seen), theirs: false };
 		return answer === 1;
 	}
-
-	/** Undefined: none could go along, or nobody wants to be asked. */
-	#filesRow(seen: object): string | undefined {
-		if (!this.#verb.params.files) return undefined;
-		if (hasFiles(seen)) return "files: go back too (Ctrl-F: leave them as they are)";
-		const { filesSince = 0 } = seen as { readonly filesSince?: number };
-		if (filesSince === 0 || this.#files === "never") return undefined;
-		return `files: stay (Ctrl-F: take along ${filesSince === 1 ? "the 1" : `the ${filesSince}`} that tools have changed since)`;
-	}
 }
-
-const hasFiles = (seen: object): boolean => (seen as { readonly files?: object }).files !== undefined;
 
 /** Where talk is left behind, what was asked first of it. */
 function firstPrompt({ runtime, scope }: At, seen: object): string | undefined {
@@ -299,22 +280,12 @@ async function rewind(at: At): Promise<void> {
 			"now: /rewind <seq> [mode]",
 		]);
 	const names = new Map((await runtime.timeline.labels()).map(({ seq, name }) => [seq, name]));
-	const now = Date.now();
-	const nth = (index: number): Checkpoint => active[active.length - 1 - index] as Checkpoint;
-	const row = (index: number): string => {
-		const { seq, kind, title, ts } = nth(index);
-		return `#${seq}  ${kind}  ${oneLine(title, 60)}  ${ageOf(now - ts)}${names.has(seq) ? `  ${names.get(seq)}` : ""}`;
-	};
-	const text = (index: number): string => {
-		const { seq, kind, title } = nth(index);
-		return `#${seq} ${kind} ${title} ${names.get(seq) ?? ""}`;
-	};
+	const { list, seqOf } = momentsOf(active, names, Date.now());
 	const isAlong = filesAlongOf((await configured(at.globals)).config) === "always";
 	const note = isAlong ? "Files that tools have changed go back too, unless you say otherwise." : NOT_TOUCHED;
-	const list = { title: "Go back to", count: active.length, row, text, none: "(now)", note };
-	const chosen = await face.pick(list);
+	const chosen = await face.pick({ title: "Go back to", none: "(now)", note, ...list });
 	if (chosen === undefined) return face.say(["nothing was changed"]);
-	return carry(slash`rewind ${String(nth(chosen).seq)}`, at);
+	return carry(slash`rewind ${String(seqOf(chosen))}`, at);
 }
 
 /** Back to just before what was asked last: it is in the line then. */

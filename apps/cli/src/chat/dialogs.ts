@@ -46,6 +46,8 @@ interface Choice {
 	readonly at: number;
 	/** What was typed: the answer that begins so is chosen, and for any other text the first one. */
 	readonly typed: string;
+	/** So many rows of the lines are above what is seen. */
+	readonly above: number;
 }
 
 /** What was typed and begins no answer: it was meant for the line. */
@@ -68,31 +70,46 @@ export const pickerOf = (list: List): Picker => ({
 	labels: new Labels(list),
 });
 
-export const questionOf = (question: Question): Dialog => ({ kind: "question", question, at: 0, typed: "" });
+export const questionOf = (question: Question): Dialog => ({ kind: "question", question, at: 0, typed: "", above: 0 });
 
 /** `stray`: what was typed and is no answer. */
 export type Stepped = { readonly dialog: Dialog } | { readonly answer: Answer; readonly stray?: string };
 
-export function stepDialog(dialog: Dialog, key: Key, page: number): Stepped {
+/** @param page of a list @param room of a question */
+export function stepDialog(dialog: Dialog, key: Key, page: number, room: Room): Stepped {
 	if (key.name === "escape" || key.name === "ctrl+c" || key.name === "ctrl+d")
 		return { answer: undefined, ...(dialog.kind === "question" && { stray: strayOf(dialog) }) };
-	return dialog.kind === "list" ? stepPicker(dialog, key, page) : stepChoice(dialog, key);
+	return dialog.kind === "list" ? stepPicker(dialog, key, page) : stepChoice(dialog, key, room);
 }
 
-function stepChoice(choice: Choice, { name, text = "" }: Key): Stepped {
+function stepChoice(choice: Choice, { name, text = "" }: Key, room: Room): Stepped {
 	const { answers, other, files } = choice.question;
 	const to = (at: number, typed = ""): Stepped => ({
 		dialog: { ...choice, at: Math.max(0, Math.min(answers.length - 1, at)), typed },
 	});
+	const { most, height } = laidOut(choice, room);
+	const scrolled = (rows: number): Stepped => ({
+		dialog: { ...choice, above: Math.max(0, Math.min(most, Math.min(most, choice.above) + rows)) },
+	});
 	switch (name) {
 		case "enter":
 			return { answer: choice.at, stray: strayOf(choice) };
-		case "left":
 		case "up":
+			return most > 0 ? scrolled(-1) : to(choice.at - 1);
+		case "down":
+			return most > 0 ? scrolled(1) : to(choice.at + 1);
+		case "pageup":
+			return scrolled(-height);
+		case "pagedown":
+			return scrolled(height);
+		case "home":
+			return scrolled(-most);
+		case "end":
+			return scrolled(most);
+		case "left":
 		case "shift+tab":
 			return to(choice.at - 1);
 		case "right":
-		case "down":
 			return to(choice.at + 1);
 		case "tab":
 			return other === undefined ? to((choice.at + 1) % answers.length) : { answer: "other" };
@@ -236,7 +253,8 @@ function headRows(title: string, columns: number, most: number): readonly string
 		: [...rows.slice(0, Math.max(0, most - 1)), cut(rows.slice(Math.max(0, most - 1)).join(" "), columns)];
 }
 
-function drawChoice(choice: Choice, { columns, rows, look }: Room): Drawn {
+/** The rows of a question, and which of them its lines have. */
+function laidOut(choice: Choice, { columns, rows, look }: Room) {
 	const { question, at } = choice;
 	const { title, lines, answers, other, files, note } = question;
 	const stray = strayOf(choice);
@@ -247,14 +265,33 @@ function drawChoice(choice: Choice, { columns, rows, look }: Room): Drawn {
 		...(stray === "" ? [] : [cut(`Enter or Esc puts it into the line: ${stray.replace(/\s+/g, " ")}`, columns)]),
 	];
 	const shown = answers.map((answer, index) => (index === at ? `❯ ${answer}` : `  ${answer}`));
+	const head = headRows(title, columns, Math.ceil((rows - below.length - 1) / 2)).map(look.bold);
+	const room = Math.max(0, rows - below.length - head.length - 1);
+	// Where not all is seen, a row says so, if there is one besides.
+	const height = body.length > room ? Math.max(Math.min(1, room), room - 1) : body.length;
+	return { head, body, below, shown, height, most: height === 0 ? 0 : body.length - height, hasMark: height < room };
+}
+
+function drawChoice(choice: Choice, room: Room): Drawn {
+	const { columns, rows, look } = room;
+	const { at } = choice;
+	const { head, body, below, shown, height, most, hasMark } = laidOut(choice, room);
 	const whole = shown.join("  ");
 	// However narrow it is, the one that Enter takes is seen.
 	const fits = width(whole) <= columns;
 	const last = fits ? whole : cut(shown[at] ?? "", columns);
-	const head = headRows(title, columns, Math.ceil((rows - below.length - 1) / 2)).map(look.bold);
-	const room = Math.max(0, rows - below.length - head.length - 1);
-	const cutBody = body.length > room ? [...body.slice(0, Math.max(0, room - 1)), look.dim("…")].slice(0, room) : body;
-	const all = [...head, ...cutBody, ...below, last].slice(-Math.max(1, rows));
+	const above = Math.min(choice.above, most);
+	const seen = body.slice(above, above + height);
+	const more =
+		height < body.length && hasMark ? [look.dim(cut(moreText(above, body.length - above - height), columns))] : [];
+	const all = [...head, ...seen, ...more, ...below, last].slice(-Math.max(1, rows));
 	const column = fits ? shown.slice(0, at).reduce((sum, each) => sum + width(each) + 2, 0) : 0;
 	return { rows: all, row: all.length - 1, column };
+}
+
+/** Of rows that are not seen. */
+function moreText(above: number, below: number): string {
+	const rows = (count: number): string => (count === 1 ? "1 row" : `${count} rows`);
+	if (below === 0) return `… ${rows(above)} above (↑)`;
+	return above === 0 ? `… ${rows(below)} more (↓, PageDown)` : `… ${rows(below)} more (↓), ${above} above (↑)`;
 }

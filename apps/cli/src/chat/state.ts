@@ -250,6 +250,9 @@ function stepKey(state: State, key: Key, at: number, setting: Setting): Step {
 	return isTyping ? wanting(offered(changed, setting)) : [changed, []];
 }
 
+/** Lower than the window, or what is drawn over is no longer there. */
+export const mostRows = ({ rows }: Pick<Setting, "rows">): number => Math.max(1, rows - 1);
+
 /** The cells of a row of the line, without its mark and the cell that a cursor at its end stands on. */
 export const lineRoom = ({ columns }: Pick<Setting, "columns">): number => Math.max(1, columns - 3);
 
@@ -270,7 +273,7 @@ const taken = (state: State, menu: Menu, setting: Setting): State => {
 };
 
 function stepAsked(state: State, dialog: Dialog, key: Key, at: number, setting: Setting): Step {
-	const stepped = stepDialog(dialog, key, pageOf(setting.rows - 2));
+	const stepped = stepDialog(dialog, key, pageOf(setting.rows - 2), { ...setting, rows: mostRows(setting) });
 	if ("dialog" in stepped) return [{ ...state, dialog: stepped.dialog }, []];
 	// Who types on as a question comes up loses nothing.
 	const line = stepped.stray ? pasted(state.line, stepped.stray) : state.line;

@@ -4,7 +4,7 @@ import { costBehind } from "../cost.ts";
 import { drawDialog } from "./dialogs.ts";
 import { type Shown, shown } from "./editor.ts";
 import { tail } from "./markdown.ts";
-import { lineRoom, type Setting, type State, searched } from "./state.ts";
+import { lineRoom, mostRows, type Setting, type State, searched } from "./state.ts";
 import { cut, width } from "./text.ts";
 
 export interface Frame {
@@ -25,9 +25,8 @@ const TALLEST_LIST = 14;
 
 /** @param now in milliseconds, as `since` of a turn is */
 export function view(state: State, setting: Setting, now: number): Frame {
-	const { columns, look, rows } = setting;
-	// Lower than the window, or what is drawn over is no longer there.
-	const most = Math.max(1, rows - 1);
+	const { columns, look } = setting;
+	const most = mostRows(setting);
 	const above = [...tail(state.answer, setting), "", ...busyRows(state, setting, now)];
 	if (state.dialog) {
 		const height = state.dialog.kind === "list" ? Math.min(TALLEST_LIST, most) : most;

@@ -43,7 +43,7 @@ const preview = {
 		"keeps, of what came after #142, 2 records, 0 turns",
 	],
 	answers: ["cancel", "rewind"] as const,
-	files: "files: stay (Ctrl-F: take along the 3 that tools have changed since)",
+	files: "files: stay (Ctrl-F: take along; 3 were written since)",
 	other: "mode: both (Tab: another one)",
 	note: "Files in your workspace are not touched.",
 };
@@ -94,6 +94,59 @@ test.each(sizes)("a preview, whose answer is no, at %i × %i", async (...size) =
 	expect(await rig.seen()).toMatchSnapshot();
 	rig.type("\x1b[C");
 	expect(await rig.seen()).toMatchSnapshot();
+});
+
+/** As long as one of a move that takes files along: the price is its last line. */
+const long = {
+	...preview,
+	lines: [
+		"both: the conversation and the agent state go back",
+		"12 files go back to what they held at #142:",
+		...Array.from({ length: 12 }, (_, n) => `  ~ src/part-${n}.ts  changed back`),
+		"stays: notes.md: somebody else has changed it since",
+		"to take what somebody else has changed too, which undo brings back: /rewind 142 --files --theirs",
+		"leaves behind 42 records, 3 turns in default/main",
+		"does not take back: 9 model calls, 4100 tokens ($0.0123) stay paid",
+	],
+};
+
+test.each([
+	[60, 18],
+	[80, 24],
+] as const)(
+	"a preview that is longer than the window says so, and all of it can be seen, at %i × %i",
+	async (...size) => {
+		const rig = new Rig(...size);
+		rig.tell({ kind: "asked", dialog: questionOf(long) });
+		const seen = [await rig.seen()];
+		for (const key of ["\x1b[B", "\x1b[6~", "\x1b[F"]) {
+			rig.type(key);
+			seen.push(await rig.seen());
+		}
+		expect(seen.join("")).toMatchSnapshot();
+		const rows = seen.join("\n").replaceAll(/\n {2}(?=\S)/g, " ");
+		for (const line of long.lines) expect(rows).toContain(line.trim());
+		// It changes no answer: what an Enter takes is the first one still.
+		expect(seen.at(-1)).toContain("❯ cancel    rewind");
+		rig.type("\x1b[H\x1b[A");
+		expect(await rig.seen()).toBe(seen[0]);
+		// Beyond an end there is nothing to come back from.
+		rig.type("\x1b[B".repeat(200));
+		const end = await rig.seen();
+		expect(end).toBe(seen.at(-1));
+		rig.type("\x1b[C\r");
+		expect(rig.effects).toEqual([{ kind: "answer", answer: 1 }]);
+	},
+);
+
+test("one that fits is seen as a whole, at 100 × 32", async () => {
+	const rig = new Rig(100, 32);
+	rig.tell({ kind: "asked", dialog: questionOf(long) });
+	const whole = await rig.seen();
+	for (const line of long.lines) expect(whole).toContain(line);
+	expect(whole).not.toContain("…");
+	rig.type("\x1b[6~");
+	expect(await rig.seen()).toBe(whole);
 });
 
 test.each(sizes)("the start, and what a command can be, at %i × %i", async (...size) => {

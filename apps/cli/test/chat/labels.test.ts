@@ -31,17 +31,19 @@ function queue() {
 	return { waiting, later: (act: () => void) => waiting.push(act), next: () => waiting.shift()?.() };
 }
 
+const room = { columns: 79, rows: 14, look: uncoloured };
+
 function typed(dialog: Dialog, text: string): Dialog {
-	const stepped = stepDialog(dialog, { name: "text", text }, 10);
+	const stepped = stepDialog(dialog, { name: "text", text }, 10, room);
 	if (!("dialog" in stepped)) throw new Error("it was answered");
-	drawDialog(stepped.dialog, { columns: 79, rows: 14, look: uncoloured });
+	drawDialog(stepped.dialog, room);
 	return stepped.dialog;
 }
 
 test("opened, it asks for the rows that are seen; idle, for all, a slice at a time; searched, for none", () => {
 	const { asked, list } = counted();
 	const picker = pickerOf(list);
-	drawDialog(picker, { columns: 79, rows: 14, look: uncoloured });
+	drawDialog(picker, room);
 	expect(asked).toEqual({ rows: 12, texts: 0 });
 	const { waiting, later, next } = queue();
 	prepareWhileIdle(picker.labels, () => true, later);

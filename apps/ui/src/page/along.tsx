@@ -31,7 +31,7 @@ export function FilesAlong({ of, isChosen, found, isDisabled, onChoice }: FilesP
 				<Choice
 					isOn={of.files}
 					isDisabled={isDisabled}
-					says={`Files that tools have changed go back too${filesSince === undefined ? "" : ` (${filesSince})`}`}
+					says={`Files that tools have changed go back too${filesSince === undefined ? "" : ` (${filesSince} written since)`}`}
 					onChoice={(files) => onChoice({ files, theirs: false, allOrNothing: false })}
 				/>
 			)}

@@ -187,7 +187,7 @@ function Sides({ of }: { readonly of: Look["sides"] }) {
 const grave = /^(ends |closes |starts again|leaves unfinished|stays: |so nothing is done)/;
 
 /** What a title or a choice of the page says. */
-const others = /^(check out |--theirs |tools have changed .* which --files takes along)/;
+const others = /^(check out |to take what somebody else has changed too|\d+ files? (was|were) written since; --files )/;
 
 /** What the server says would happen, but for the words of another face. */
 export function PreviewLines({ of }: { readonly of: readonly string[] }) {

@@ -76,7 +76,7 @@ export const adopt = writeVerb({
 	shown: ({ from, file, message }) => [
 		...(file
 			? [
-					`${oneLine(file.path)} becomes as it was at #${from}, in a write that undo takes back`,
+					`${oneLine(file.path)} in your workspace is written: it becomes as it was at #${from}. Undo takes that back; no other file is touched`,
 					...differentFilesText(file.differs ? [file.differs] : []),
 				]
 			: []),

@@ -70,11 +70,17 @@ export const checkout = writeVerb({
 		return { ...preview, blastRadius: radius, hash };
 	},
 	sides: ({ blastRadius, files, tasks, target }) => sidesOf(blastRadius, files, tasksAsOf(tasks, target)),
-	shown: (found) => [
+	shown: (found, say) => [
 		...(found.scope.agent === undefined ? [] : [`only ${scopeText(found.scope)}; all else stays as it is`]),
 		`check out ${whereTo(found)}`,
 		...radiusLines(found.blastRadius, found.target, found.tasks),
-		...filesAlongLines(found.files),
+		...filesAlongLines(
+			found.files,
+			say(
+				["checkout ", ` --files --theirs${found.files?.allOrNothing ? " --all-or-nothing" : ""}`],
+				String(found.target),
+			),
+		),
 		...filesSinceLines(found.filesSince),
 	],
 	nothing: ({ kind, target, hash }) =>

@@ -24,6 +24,7 @@ import { scopeText } from "../lines/scope.ts";
 import { sidesOf } from "../lines/sides.ts";
 import { choice, option } from "../param.ts";
 import { type OneRun, parseRef, runOf, scopeAt } from "../refs.ts";
+import type { Say } from "../say.ts";
 import { blastRadiusShape, pausedShape, rewindPreview, rewindResult, seq } from "../shapes.ts";
 import { tasksAlong, tasksAsOf, tasksDoneLines } from "../tasks-along.ts";
 import { writeVerb } from "../verb.ts";
@@ -88,9 +89,9 @@ export const rewind = writeVerb({
 	},
 	sides: ({ blastRadius, files, tasks, preview }) => sidesOf(blastRadius, files, tasksAsOf(tasks, preview.target)),
 	shown,
-	nothing(found) {
+	nothing(found, say) {
 		const { preview } = found;
-		if (preview.mode === "cancel") return shown(found);
+		if (preview.mode === "cancel") return shown(found, say);
 		return preview.kind === "none" ? [NOTHING] : undefined;
 	},
 	undone({ preview: { kind, mode, tip: seq, target, affected, dropped } }) {
@@ -113,11 +114,11 @@ export const rewind = writeVerb({
 		{ preview: { mode, dropped: seen }, turn },
 	) {
 		const more = (dropped?.all ?? 0) - (seen?.all ?? dropped?.all ?? 0);
-		const since = more > 0 ? ` (${more} of them came while work went on and was stopped)` : "";
+		const since = more > 0 ? ` (${more} of them came since that was shown)` : "";
 		const done = {
 			none: NOTHING,
 			note: `done: a note about all since #${target} joined the conversation at #${seq}; nothing was taken away`,
-			reset: `done: a reset at #${seq} that takes ${dropped ? counted(dropped.all, "record") : "an unknown number of records"} away${since}; ${parts[mode] ?? "the state"} is as of #${target}. Go back with: ${say`undo`}`,
+			reset: `done: rewound in #${seq}, which takes ${dropped ? counted(dropped.all, "record") : "an unknown number of records"} away${since}; ${parts[mode] ?? "the state"} is as of #${target}. Go back with: ${say`undo`}`,
 		};
 		const again =
 			turn === undefined ? [] : [`turn #${turn} goes on from there; where nothing works on it, with: ${say`resume`}`];
@@ -147,14 +148,13 @@ const parts: Readonly<Partial<Record<RewindMode, string>>> = {
 	code_only: "the agent state",
 };
 
-function shown({
-	preview: { scope, summary, target },
-	blastRadius,
-	files,
-	filesSince,
-	tasks,
-}: z.infer<typeof seen>): readonly string[] {
+function shown(
+	{ preview: { scope, summary, target, mode }, blastRadius, files, filesSince, tasks }: z.infer<typeof seen>,
+	say: Say,
+): readonly string[] {
 	const whose = scope.agent === undefined ? [] : [`only ${scopeText(scope)}; all else stays as it is`];
-	const along = files ? filesAlongLines(files) : filesSinceLines(filesSince);
+	const options = `${mode === "both" ? "" : ` --mode ${mode}`} --files --theirs${files?.allOrNothing ? " --all-or-nothing" : ""}`;
+	const takingTheirs = say(["rewind ", options], String(target));
+	const along = files ? filesAlongLines(files, takingTheirs) : filesSinceLines(filesSince);
 	return [...whose, ...summary, ...along, ...radiusLines(blastRadius, target, tasks)];
 }

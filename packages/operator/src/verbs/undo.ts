@@ -112,11 +112,15 @@ const stepVerb = (name: "undo" | "redo", summary: string) =>
 						...(radius
 							? radiusLines(radius, targetOf({ move, moves }), tasks)
 							: tasksAlongLines(tasks, targetOf({ move, moves }))),
-						...filesAlongLines(files),
+						...filesAlongLines(
+							files,
+							to === undefined ? say([`${name} --theirs`]) : say([`${name} --to `, " --theirs"], String(to)),
+						),
 						...noMoves(waits, say),
 					]
 				: [],
-		question: (seen) => `${name} ${whichOf(seen)}?`,
+		// What one is stands in what is shown.
+		question: (seen) => `${name} ${seen.to === undefined ? `#${seen.move?.seq}` : whichOf(seen)}?`,
 		async act(runtime, { move, to, tip: expect, files }, actor) {
 			const confirmed = { of: move?.seq ?? 0, expect, ...(to !== undefined && { to }) };
 			const done = await runtime[name](actor, { ...confirmed, ...(files && { theirs: files.theirs }) });
