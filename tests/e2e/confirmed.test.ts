@@ -98,7 +98,7 @@ describe.skipIf(typeof noTerminal === "string")("what came while a person looked
 		const text = await confirmed([verb], meanwhile, 4);
 		expect(text).toMatch(
 			new RegExp(
-				`${verb} the [^\\n]+ by ada[^\\n]* \\(#(\\d+), [^\\n]+\\)\\?[\\s\\S]*${verb} was asked of what was done at seq \\1`,
+				`${verb} the [^\\n]+ by ada[^\\n]* \\(#(\\d+), [^\\n]+\\)[\\s\\S]*${verb} #\\1\\?[\\s\\S]*${verb} was asked of what was done at seq \\1`,
 			),
 		);
 		expect(await records()).toEqual(before);

@@ -86,7 +86,7 @@ test("files stay unless it is said; those of somebody else stay unless that is s
 	await files.waitFor();
 	expect(await files.isChecked()).toBe(false);
 	await dialog.getByText("files in your workspace are not touched").waitFor();
-	await dialog.getByText("go back too (3)").waitFor();
+	await dialog.getByText("go back too (3 written since)").waitFor();
 	await files.focus();
 	await page.keyboard.press("Space");
 	await dialog.getByText("2 files go back to what they held").waitFor();
