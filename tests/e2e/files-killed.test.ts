@@ -106,7 +106,7 @@ test(`${KILLS} kills of a rewind that takes ${FILES} files along: done or not be
 		}
 		// With the line that says so all is there.
 		const told = start("rewind", String(target), "--files", "--yes");
-		await told.says("done: a reset");
+		await told.says("done: rewound");
 		await told.kill();
 		expect(await tree()).toEqual(then);
 		await make([["list", {}]]);

@@ -51,7 +51,7 @@ deepTest(
 		const shown = await page();
 		const before = await historyOf();
 		const first = String(before.entries.at(-2)?.seq);
-		expect((await confirm(shown, "rewind", { ref: first })).join()).toContain("done: a reset");
+		expect((await confirm(shown, "rewind", { ref: first })).join()).toContain("done: rewound");
 		const after = await historyOf();
 		expect(after.tip).toBeGreaterThan(before.tip);
 		expect((await shown.ask("/api/state")).body).toMatchObject({ tip: after.tip, directory: here.cwd, readOnly: null });

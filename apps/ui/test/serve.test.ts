@@ -226,7 +226,7 @@ describe("what is confirmed", () => {
 		expect(body.shown.join("\n")).toContain("files in your workspace are not touched");
 		expect(house.writer.wal.tip).toBe(tip);
 		const done = await act(body.seen);
-		expect([done.status, done.body.lines[0]]).toEqual([200, expect.stringContaining("done: a reset")]);
+		expect([done.status, done.body.lines[0]]).toEqual([200, expect.stringContaining("done: rewound")]);
 		expect(house.writer.wal.tip).toBeGreaterThan(tip);
 		expect((await house.ask("/api/state")).body.tip).toBe(house.writer.wal.tip);
 		const again = await act(body.seen);
