@@ -45,17 +45,18 @@ async function records({ state }: Place): Promise<readonly Said[]> {
 
 const ofKind = (all: readonly Said[], kind: string): readonly Said[] => all.filter((each) => each.kind === kind);
 
-async function killedUntilDone(at: Place, random: ReturnType<typeof seeded>): Promise<number> {
-	for (let kills = 0; ; kills++) {
+/** Kills it at random moments of six lives; some may be over by then. */
+async function killedUntilDone(at: Place, random: ReturnType<typeof seeded>): Promise<void> {
+	for (let lives = 0; ; lives++) {
 		const going = start(at, ["resume"]);
-		const isKilled = kills < 6;
-		if (isKilled) {
+		const isLeft = lives >= 6;
+		if (!isLeft) {
 			await pause(300 + random.below(900));
-			going.kill();
+			await going.kill();
 		}
 		await going.ended;
-		if ((await json(at, "task", "show", "t1")).task.status === "done" && !isKilled) return kills;
-		expect(kills).toBeLessThan(20);
+		if (isLeft && (await json(at, "task", "show", "t1")).task.status === "done") return;
+		expect(lives).toBeLessThan(20);
 	}
 }
 
@@ -84,6 +85,77 @@ test("a task that starts a skill is killed, and done once; a rewind past its end
 		]);
 		expect((await run(at, ["transcript"])).stdout).toContain('t1 "Digest foxes" is yours again, and is done since.');
 	}
+});
+
+/** Each phase waits before and after its write for a file of the test's: where it is killed is no matter of time. */
+const report = (at: Place): string => `
+import { existsSync } from "node:fs";
+import { appendFile } from "node:fs/promises";
+import { defineSkill, done, next } from "@reyn/skill-resume";
+import { z } from "zod";
+
+const phase = (name, then) => async ({ sleep, step }) => {
+	const until = async (word) => {
+		while (!existsSync(${JSON.stringify(`${at.cwd}/go-`)} + word + "-" + name)) await sleep(20);
+	};
+	await until("in");
+	await step("write", () => appendFile(${JSON.stringify(`${at.cwd}/report.md`)}, name + "\\n"), { purity: "side_effect" });
+	await until("out");
+	return then(name);
+};
+
+export default defineSkill({
+	name: "report",
+	description: "Writes a line in each of its phases",
+	input: z.strictObject({}),
+	start: "gather",
+	phases: {
+		gather: phase("gather", (name) => next("sum", name)),
+		sum: phase("sum", (name) => next("send", name)),
+		send: phase("send", () => done("all of it is written")),
+	},
+});
+`;
+
+test("a skill of one file that a task starts is killed in each phase, before and after its write, and rewound past its end", async () => {
+	const elsewhere = await place();
+	const at = { ...elsewhere, state: join(elsewhere.cwd, ".reyn") };
+	await mkdir(join(at.state, "skills"), { recursive: true });
+	await writeFile(join(at.state, "skills/report.ts"), report(at));
+	expect((await run(at, ["task", "add", "Report", "--skill", "report", "--input", "{}"])).code).toBe(0);
+	expect((await run(at, ["skill", "show", "report", "--trust"])).code).toBe(0);
+	for (const [nth, name] of ["gather", "sum", "send"].entries())
+		for (const [word, kind] of [
+			["in", "skill_phase_entered"],
+			["out", "step_completed"],
+		] as const) {
+			const going = start(at, ["resume"]);
+			const isOf = ({ kind: each, data }: Said): boolean => each === kind && (word === "in" || data.kind === "step");
+			await expect.poll(async () => (await records(at)).filter(isOf).length).toBe(nth + 1);
+			expect((await going.kill()).signal).toBe("SIGKILL");
+			await writeFile(join(at.cwd, `go-${word}-${name}`), "");
+		}
+	const written = async () => [await readFile(join(at.cwd, "report.md"), "utf8"), await json(at, "task", "show", "t1")];
+	expect((await run(at, ["resume"])).code).toBe(0);
+	const ended = await written();
+	expect(ended).toEqual([
+		"gather\nsum\nsend\n",
+		expect.objectContaining({
+			task: expect.objectContaining({ status: "done", outcome: "all of it is written" }),
+			assignee: { agent: "default", session: "main" },
+			comments: [expect.objectContaining({ text: "all of it is written" })],
+		}),
+	]);
+	// Into its second phase: it waits for a person there, and what goes on goes on without it.
+	const [{ seq }] = ofKind(await records(at), "skill_phase_entered").slice(1);
+	expect((await run(at, ["rewind", String(seq), "--yes"])).code).toBe(0);
+	expect(await written()).toEqual(ended);
+	await run(at, ["resume"]);
+	expect(await written()).toEqual(ended);
+	expect((await json(at, "status")).skills).toMatchObject([{ skill: "report", status: "paused", phase: "sum" }]);
+	expect((await run(at, ["undo", "--yes"])).code).toBe(0);
+	await run(at, ["resume"]);
+	expect(await written()).toEqual(ended);
 });
 
 test("what was done by hand is said once, and how a task goes follows its rules", async () => {
