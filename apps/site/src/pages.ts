@@ -52,6 +52,7 @@ const guides = section("Guides", [
 	["guides/features.md", "packages/runtime/docs/features.md", "A kind of work of your own"],
 	["guides/runtime-errors.md", "packages/runtime/docs/errors.md", "Errors of the runtime"],
 	["guides/journal-errors.md", "packages/journal/docs/errors.md", "Errors of the journal"],
+	["guides/skill-tasks.md", "packages/skill-resume/docs/tasks.md", "A skill for a task"],
 	["guides/skill-errors.md", "packages/skill-resume/docs/errors.md", "Errors of skills"],
 	["guides/tools-errors.md", "packages/tools/docs/errors.md", "Errors of the tools"],
 	["guides/contributing.md", "CONTRIBUTING.md", "Contribute"],
