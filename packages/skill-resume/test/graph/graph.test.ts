@@ -211,6 +211,9 @@ test("random skills, killed at random records and edited between", async () => {
 	if (runs >= 100) expect([...met.keys()].sort()).toEqual([...all, "a question left open"].sort());
 });
 
+/** Of the first cuts each so-many-th: `REYN_EVERY=1` for all of them. */
+const EVERY = Number(process.env.REYN_EVERY ?? sample(24, 8));
+
 test("killed after each record of a run, and after each record of the run that goes on", async () => {
 	for (let i = 0; i < sample(1, 2); i++) {
 		const seed = SEED * 7_001 + i;
@@ -218,7 +221,7 @@ test("killed after each record of a run, and after each record of the run that g
 			const form = randomForm(seeded(seed), policy !== "discard_skill");
 			const whole = new History(seed, form, policy);
 			await whole.live();
-			for (let first = 1; first <= whole.engine.tip; first += sample(24, 8)) {
+			for (let first = 1; first <= whole.engine.tip; first += EVERY) {
 				const lengths = new Set<number>();
 				for (let second = 0; ; second++) {
 					const each = new History(seed, form, policy);
