@@ -139,8 +139,8 @@ async function runPhase<Input>(
 	if (visit > skill.maxVisits)
 		throw new SkillError(
 			"SKILL_TRANSITION",
-			`${skill.name} would visit "${phase}" once more; it has been there ${visit - 1} times, and its limit is ${skill.maxVisits}`,
-			{ phase, visit },
+			`${named(skill)} would visit "${phase}" once more; it has been there ${visit - 1} times, and its limit is ${skill.maxVisits}`,
+			placeIn(skill, { phase, visit }),
 		);
 	const path = laneOf(id, phase, visit, run.parent);
 	if (!entered) await begin(path, phaseEntered({ run: id, phase, visit }), scope, ports, begun);
@@ -204,22 +204,20 @@ function landing<Input>(skill: Skill<Input>, phase: string, returned: unknown): 
 	if (!found.success)
 		throw new SkillError(
 			"SKILL_TRANSITION",
-			`phase "${phase}" of ${skill.name} returned ${cut(inspect(returned, SHORT))}; a phase returns next(phase, output) or done(output)`,
-			{ skill: skill.name, phase },
+			`phase "${phase}" of ${named(skill)} returned ${cut(inspect(returned, SHORT))}; a phase returns next(phase, output) or done(output)`,
+			placeIn(skill, { phase }),
 		);
 	const { data } = found;
 	const { output } = data;
 	const lack = notJson(output, "output");
-	if (lack) {
-		const { path: file } = skill.source ?? {};
+	if (lack)
 		throw new SkillError(
 			"SKILL_NOT_JSON",
-			`phase "${phase}" of ${skill.name}${file === undefined ? "" : ` (${file})`} gave what cannot be kept: ${lack.why}`,
-			{ skill: skill.name, phase, path: lack.path, ...(file !== undefined && { file }) },
+			`phase "${phase}" of ${named(skill)} gave what cannot be kept: ${lack.why}`,
+			placeIn(skill, { phase, path: lack.path }),
 		);
-	}
 	if (data.kind === "done") return { output };
-	if (!entryAt(skill.phases, data.phase)) throw transition(skill, `next phase "${data.phase}"`);
+	if (!entryAt(skill.phases, data.phase)) throw transition(skill, `next phase "${data.phase}"`, { phase });
 	return { output, next: data.phase };
 }
 
@@ -231,10 +229,21 @@ const transitionSchema = z.discriminatedUnion("kind", [
 const SHORT = { breakLength: Number.POSITIVE_INFINITY, depth: 1, maxArrayLength: 3, maxStringLength: 60 };
 const cut = (text: string): string => (text.length > 200 ? `${text.slice(0, 199).toWellFormed()}…` : text);
 
-function transition<Input>(skill: Skill<Input>, what: string): SkillError {
+function transition<Input>(skill: Skill<Input>, what: string, at: object = {}): SkillError {
 	return new SkillError(
 		"SKILL_TRANSITION",
-		`${skill.name} has no ${what}; it has ${Object.keys(skill.phases).join(", ")}`,
-		{ skill: skill.name },
+		`${named(skill)} has no ${what}; it has ${Object.keys(skill.phases).join(", ")}`,
+		placeIn(skill, at),
 	);
 }
+
+type Known = Pick<Skill<never>, "name" | "source">;
+
+/** With the file that it lies in, if it lies in one. */
+const named = ({ name, source }: Known): string => (source?.path === undefined ? name : `${name} (${source.path})`);
+
+const placeIn = ({ name, source }: Known, at: object) => ({
+	skill: name,
+	...at,
+	...(source?.path !== undefined && { file: source.path }),
+});

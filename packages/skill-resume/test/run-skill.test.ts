@@ -329,6 +329,11 @@ describe("a transition that leads nowhere", () => {
 			code: "SKILL_TRANSITION",
 			message: 'report has no next phase "print"; it has gather, write',
 		});
+		const source = { path: "/skills/report.ts", hash: "" };
+		await expect(process.work(skillOf({ gather: gather("print"), write }, { source }))).rejects.toMatchObject({
+			message: 'report (/skills/report.ts) has no next phase "print"; it has gather, write',
+			detail: { skill: "report", phase: "gather", file: source.path },
+		});
 		expect(process.run()).toMatchObject({ status: "running", phase: "gather" });
 		await using mended = await process.next();
 		expect(await mended.work(skillOf({ gather: gather("write"), write }))).toBe("a report");
