@@ -205,7 +205,6 @@ export async function sayEnd(
 /** A verb as a chat carries it out: what would happen is shown, and the answer that comes of itself is no. */
 class ChatDesk implements Desk {
 	readonly say = slash;
-	readonly holder = async (): Promise<number> => process.pid;
 	/** A row of a screen has one less, since its last cell stays free. */
 	readonly columns = terminal.columns - 1;
 	/** Somebody wants to see what it would do otherwise: in another mode, with the files or without. */

@@ -122,9 +122,9 @@ export class Api {
 	}
 
 	#found(verb: ReadVerb | FilesVerb, given: Given, signal: AbortSignal): Promise<unknown> {
-		const { log, ahead, holder } = this.#subject;
+		const { log, ahead } = this.#subject;
 		if (verb.access === "files") return verb.examine(log, given as never);
-		const read: Parameters<Reader["use"]>[0] = (runtime) => verb.read(runtime, given as never, holder);
+		const read: Parameters<Reader["use"]>[0] = (runtime) => verb.read(runtime, given as never);
 		if (verb.at === undefined) return this.#reader.use(read, signal);
 		if (!ahead) throw new UiError("UI_READ_ONLY", `${verb.name} runs a script, which this page does not`);
 		return ahead.call(this.#subject, read);

@@ -1,5 +1,4 @@
 /** What a rewind or a checkout would touch, for people: a line for each thing that there is to say. */
-
 import { costInWords } from "@reyn/journal";
 import type { BlastRadius, Extent, PaidFor, TasksAlong, Unfinished, WorkAgain } from "@reyn/runtime";
 import { tasksAlongLines } from "../tasks-along.ts";

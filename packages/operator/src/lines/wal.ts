@@ -1,5 +1,4 @@
 /** What a log is worth, what it consists of, its records, and what a repair of it costs, as lines for people. */
-
 import type { WalRecord } from "@reyn/wal";
 import type { z } from "zod";
 import type { Say } from "../say.ts";

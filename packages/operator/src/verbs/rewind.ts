@@ -1,5 +1,4 @@
 /** `rewind`: go back on the current line of history. */
-
 import { rewindNote } from "@reyn/rewind-modes";
 import { meaningOf } from "@reyn/rewind-modes/internal";
 import { blastRadius, type RewindMode, rewindModes } from "@reyn/runtime";

@@ -1,5 +1,4 @@
 /** `sessions`, `transcript` and `search`: who talks, what was said, and where. */
-
 import { assistantMessage, conversation, userPrompt } from "@reyn/runtime";
 import { z } from "zod";
 import { counted } from "../lines/counted.ts";

@@ -76,7 +76,7 @@ export const status = readVerb({
 			),
 		];
 		if (told.length === 0) told.push("nothing is unfinished");
-		if (holder != null && holder !== process.pid) told.push(`process ${holder} has it open`);
+		if (holder != null) told.push(`process ${holder} has it open`);
 		if (holder === null && (isBegun || turns.length > 0 || scripts.length > 0))
 			told.push(`no process answers for it; go on with: ${say`resume`}`);
 		return told;
