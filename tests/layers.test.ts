@@ -68,7 +68,7 @@ const folders: Readonly<Record<string, { readonly folders: readonly string[]; re
 			packages: ["wal", "snapshot", "snapshot/files", "timetravel"],
 		},
 		"features/budget": { folders: ["kernel"], packages: ["wal", "snapshot", "journal"] },
-		"features/plan": { folders: ["kernel"], packages: ["wal", "snapshot", "journal", "plan"] },
+		"features/plan": { folders: ["kernel"], packages: ["wal", "snapshot", "timetravel", "journal", "plan"] },
 		"features/skill": { folders: ["kernel"], packages: ["wal", "snapshot", "journal", "skill-resume"] },
 		"features/task": { folders: ["kernel"], packages: ["wal", "snapshot", "timetravel", "journal", "tasks"] },
 		"features/script": {

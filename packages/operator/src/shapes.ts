@@ -151,8 +151,10 @@ export const planShape = z.object({
 	plan: z.string(),
 	goal: z.string(),
 	status: z.string(),
-	/** Why it is paused, or was given up. Absent: it is not, or nobody has said why. */
+	/** Why it is paused, was given up, or is rewound. Absent: it is not, or nobody has said why. */
 	why: z.string().exactOptional(),
+	/** Of one that is rewound: the seq of the move, before which it was there. */
+	leftBy: seq.exactOptional(),
 	finished: seq,
 	failed: seq,
 	size: seq,

@@ -403,3 +403,58 @@ test("one that a rewind went back into says so, and is told of with the rewind a
 	expect(events.filter((event) => event.type === "plan_end" && event.outcome === "paused")).toEqual([]);
 	await open();
 });
+
+test("one that moves have left behind is in the list of all, as it was before each; an undo has it back", async () => {
+	await told("plan discard", { id: plan });
+	const before = runtime.wal.tip;
+	await told("rewind", { ref: "0" });
+	const first = runtime.restored().tip;
+	expect(await linesOf("plan list", { all: true })).toMatch(
+		new RegExp(`^${plan} {2}rewound \\(#(\\d+) went to before it; it was discarded, as #\\d+ shows\\) {2}1/3`),
+	);
+	// Another one, which is left while it waits; the first stays as it was when it was left.
+	await runtime.prompt("compare them again");
+	await vi.waitUntil(() => runtime.plans()[0]?.finished === 1, 10_000);
+	const other = runtime.plans()[0]?.plan as string;
+	await told("plan pause", { id: other });
+	await told("rewind", { ref: `${first}` });
+	await told("rewind", { ref: "0" });
+	expect(await linesOf("plan list")).toBe("no plan is in flight");
+	const { document } = await told("plan list", { all: true });
+	const moves = (await runtime.timeline.records()).filter(({ kind }) => kind === "reset").map(({ seq }) => seq);
+	expect(document).toMatchObject([
+		{ plan, status: "rewound", finished: 1, leftBy: moves[0] },
+		{ plan: other, status: "rewound", finished: 1, leftBy: moves[1] },
+	]);
+	expect(moves[0]).toBeGreaterThan(before);
+	await told("undo");
+	await told("undo");
+	expect(await told("plan list", { all: true })).toMatchObject({
+		document: [
+			{ plan: other, status: "paused" },
+			{ plan, status: "rewound" },
+		],
+	});
+});
+
+test("one whose last step has failed is listed as failed, also by who reads the log anew, until it is retried", async () => {
+	says = {
+		b: () => "B is blue",
+		c: () => {
+			throw Object.assign(new Error("no key"), { retryable: false });
+		},
+	};
+	await runtime.close();
+	await open();
+	runtime.resume();
+	await idle();
+	expect(await linesOf("plan list", { all: true })).toMatch(/^p\d+ {2}failed {2}2\/3, 1 failed/);
+	await runtime.close();
+	await rm(join(root, "state", "snapshots"), { recursive: true, force: true });
+	says = { ...says, c: () => "they differ" };
+	await open();
+	expect(await linesOf("plan list", { all: true })).toMatch(/^p\d+ {2}failed {2}2\/3, 1 failed/);
+	await begun("plan retry", { id: plan, step: "c" });
+	await idle();
+	expect(await linesOf("plan list", { all: true })).toMatch(/^p\d+ {2}completed {2}3\/3/);
+});

@@ -216,7 +216,7 @@ export async function execute(
 		ports.children?.end(lane, "its plan is over");
 		// Closes the lanes below too.
 		ports.log.append(laneClosed({ lane }), scope);
-		return ports.log.append(planCompleted({ plan }), scope);
+		return ports.log.append(planCompleted({ plan, ...(last.status === "failed" && { failed: true }) }), scope);
 	});
 	await durable;
 	// Here it holds up no cut of the log, as it does at the boundaries before.

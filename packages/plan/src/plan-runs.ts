@@ -78,6 +78,8 @@ const planRun = z.object({
 	/** How many steps it has. */
 	size: z.int(),
 	status: z.enum(["running", "paused", "completed", "aborted"]),
+	/** Its last step has failed, so it is completed without an answer of its own. Absent: it has not, or it is unknown. */
+	failed: z.literal(true).optional(),
 	/** Why it is paused, or was given up; absent: it is not, or nobody has said why. */
 	why: z.string().optional(),
 	/** A person has paused it; absent: it is not, or that came about by itself. */
@@ -107,7 +109,7 @@ type OverPlan = z.infer<typeof overRun>;
 /** Every plan of a session and how far it has come. */
 export const planRuns = defineProjection({
 	name: "plans",
-	version: 6,
+	version: 7,
 	schema: z.object({ live: liveRuns }),
 	lists: { over: overRun },
 	init: () => ({ live: {}, over: List.of<OverPlan>() }),
@@ -170,7 +172,9 @@ export const planRuns = defineProjection({
 			})),
 		),
 		on(planResumed, (state, { plan }) => withPlan(state, plan, running)),
-		on(planCompleted, (state, { plan }) => withPlan(state, plan, (run) => ({ ...running(run), status: "completed" }))),
+		on(planCompleted, (state, { plan, failed }) =>
+			withPlan(state, plan, (run) => ({ ...running(run), status: "completed", ...(failed && { failed }) })),
+		),
 		on(planAborted, (state, { plan, reason, tell }, { seq }) =>
 			withPlan(state, plan, (run) => ({
 				...{ ...running(run), status: "aborted", why: reason },
@@ -224,7 +228,7 @@ const unanswered = (run: PlanRun): PlanRun =>
 		? { answered: run.since, ...run }
 		: run;
 
-const running = ({ why: _why, by: _by, ...run }: PlanRun): PlanRun => ({ ...run, status: "running" });
+const running = ({ why: _why, by: _by, failed: _failed, ...run }: PlanRun): PlanRun => ({ ...run, status: "running" });
 
 const tookOf = (step: StepRun, { ts }: WalRecord): { readonly took?: number } =>
 	step.status === "running" && step.at !== undefined ? { took: Math.max(0, ts - step.at) } : {};

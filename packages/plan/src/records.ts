@@ -59,8 +59,11 @@ export const planAmended = defineRecord(
 /** It waits for a person: since one paused it, at a limit, or since a rewind went back into it while it was not running. */
 export const planPaused = defineRecord("plan_paused", z.object({ plan, why: z.string().optional(), by }));
 export const planResumed = defineRecord("plan_resumed", z.object({ plan, by }));
-/** The answer has been delivered. */
-export const planCompleted = defineRecord("plan_completed", z.object({ plan }));
+/** The answer has been delivered. `failed`: its last step has, and what was delivered is what the others have found. */
+export const planCompleted = defineRecord(
+	"plan_completed",
+	z.object({ plan, /** Absent in older logs: unknown. */ failed: z.literal(true).optional() }),
+);
 /**
  * The end of a plan without an answer. `tell`: the notice for the conversation, to be delivered after this record. The close of the
  * plan's lane says that it was delivered.

@@ -66,6 +66,7 @@ import type { PermissionOptions, Permissions } from "./features/permission/permi
 import { planWork } from "./features/plan/pieces.ts";
 import type { AmendPreview, OnLimit, PlanResume, ResumePreview, StepOfPlan } from "./features/plan/plan-host.ts";
 import type { ProposalOptions } from "./features/plan/proposal.ts";
+import { rewoundPlans } from "./features/plan/rewound.ts";
 import { SCRIPT } from "./features/script/pieces.ts";
 import type { Scripts, StartedScript } from "./features/script/scripts.ts";
 import type { FindSkills } from "./features/skill/known-skills.ts";
@@ -215,8 +216,9 @@ export interface PlanEntry {
 	readonly scope: SessionScope;
 	readonly plan: string;
 	readonly goal: string;
-	readonly status: PlanRun["status"];
-	/** Why it is paused, or was given up. Absent: it is not, or nobody has said why. */
+	/** `failed`: it has its answer, though its last step has failed. `rewound`: a move went to before its start. */
+	readonly status: PlanRun["status"] | "failed" | "rewound";
+	/** Why it is paused, was given up, or is rewound. Absent: it is not, or nobody has said why. */
 	readonly why?: string;
 	/** How many of the `size` steps are finished, and what their model calls cost: those are not paid for again. */
 	readonly finished: number;
@@ -229,6 +231,8 @@ export interface PlanEntry {
 	readonly model?: string;
 	/** Who waits for its answer, by a name of theirs. Absent: nobody. */
 	readonly chain?: string;
+	/** Of one that is rewound: the seq of the move, before which it was there. */
+	readonly leftBy?: Seq;
 }
 
 /** A step of a plan, and the skill runs that it has called. */
@@ -719,6 +723,20 @@ export class Runtime implements AsyncDisposable {
 	}
 
 	/**
+	 * The plans that moves have left behind, oldest first, each as it was before; without those whose records a collection has taken away.
+	 * An undo of the move brings them back.
+	 */
+	async rewoundPlans(): Promise<readonly PlanEntry[]> {
+		const found = await rewoundPlans(this.timeline);
+		return found.map(({ scope, plan, run, leftBy }) => {
+			const { status, ...entry } = planEntry(scope, plan, run);
+			const was = status === "aborted" ? "discarded" : status;
+			const why = `#${leftBy} went to before it; it was ${was}, as #${leftBy - 1} shows`;
+			return { ...entry, status: "rewound", why, leftBy };
+		});
+	}
+
+	/**
 	 * The plan of an id that is in flight.
 	 *
 	 * @throws PlanError `PLAN_UNKNOWN`, naming the plans in flight
@@ -1143,7 +1161,8 @@ export interface Unended extends Pick<Piece, "kind" | "id" | "title" | "status" 
 
 function planEntry(scope: SessionScope, plan: string, run: PlanRun): PlanEntry {
 	const { steps: finished, calls, tokens } = costOf(run);
-	const { goal, status, why, size, model, chain } = run;
+	const { goal, why, size, model, chain } = run;
+	const status = run.failed ? "failed" : run.status;
 	const failed = Object.values(run.steps).filter((step) => step.status === "failed").length;
 	return {
 		...{ scope, plan, goal, status, finished, failed, size, calls, tokens, ...said(model) },

@@ -18,6 +18,7 @@ export const planLines = (all: readonly Plan[], more = ""): readonly string[] =>
 /** How it is, and why it is paused or was given up. */
 export function outcomeText({ status, why }: { readonly status: string; readonly why?: string | undefined }): string {
 	if (status === "aborted") return why === undefined ? "discarded" : `discarded (${oneLine(why, 80)})`;
+	if (status === "rewound" && why !== undefined) return `rewound (${oneLine(why, 80)})`;
 	if (status !== "paused") return status;
 	// A person and a limit say why; what a rewind leaves does not.
 	return `paused (${oneLine(why ?? "a rewind went back into it", 80)})`;

@@ -14,12 +14,14 @@ const id = word("id", "the id of a plan, as plan list has them", z.string());
 
 export const planList = readVerb({
 	name: "plan list",
-	summary: "plans that are in flight, and with --all those that are over",
-	params: { all: flag("those that are over too: finished and discarded", z.boolean().default(false)) },
+	summary: "plans that are in flight, and with --all those that are over or rewound",
+	params: { all: flag("those that are over too: finished, failed, discarded and rewound", z.boolean().default(false)) },
 	example: "--all",
 	result: list(planShape),
-	read: (runtime, { all }) =>
-		Promise.all((all ? runtime.plans() : runtime.restored().plans).map((each) => withCost(runtime, each))),
+	async read(runtime, { all }) {
+		const found = all ? [...runtime.plans(), ...(await runtime.rewoundPlans())] : runtime.restored().plans;
+		return Promise.all(found.map((each) => withCost(runtime, each)));
+	},
 	lines: (found, _say, { all }) => {
 		if (found.length > 0) return planLines(found);
 		return [all ? "there is no plan" : "no plan is in flight"];

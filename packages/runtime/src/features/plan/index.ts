@@ -21,6 +21,7 @@ import { kept } from "./kept.ts";
 import { plansIn } from "./pieces.ts";
 import { type OnLimit, PlanHost, type PlanResume } from "./plan-host.ts";
 import type { ProposalOptions } from "./proposal.ts";
+import { plansBegun } from "./rewound.ts";
 import { tellPlan } from "./tell.ts";
 
 export interface PlanOptions {
@@ -44,7 +45,7 @@ export const planFeature = ({
 }: PlanOptions = {}): Feature<PlanHost> => ({
 	name: "plan",
 	records: { code: planRecords },
-	projections: [planRuns],
+	projections: [planRuns, plansBegun],
 	begins: [planStarted, planStepsReset, planAmended, planResumed],
 	undo: Object.fromEntries(ofPerson.map(({ kind }) => [kind, byPerson])),
 	blobs: kept,
