@@ -103,6 +103,7 @@ const cases: Readonly<Record<string, Case>> = {
 	},
 	"config path": { does: [], fails: [NONE, 2] },
 	init: { fails: [NONE, 2] },
+	schema: { does: ["plan", "show"], fails: [["plan", "dance"], 3] },
 	completion: { fails: [["tcsh"], 2] },
 };
 

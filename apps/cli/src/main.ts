@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { inspect } from "node:util";
 import { isNativeError } from "node:util/types";
-import { scopeText, sessionText, verbs, type WorkVerb, type WriteVerb } from "@reyn/operator";
+import { jsonSchemaOf, scopeText, sessionText, verbs, type WorkVerb, type WriteVerb } from "@reyn/operator";
 import { besideState, finishArchive, mainSession, type Runtime, type SessionScope } from "@reyn/runtime";
 import { Argument, Command, CommanderError, InvalidArgumentError, Option, type OutputConfiguration } from "commander";
 import { adviceFor } from "./advice.ts";
@@ -291,6 +291,13 @@ export function commands(done: (exitCode: number) => void): Command {
 		});
 
 	program
+		.command("schema")
+		.argument("[command...]", "such as plan show; absent: all of them, by name")
+		.description("the JSON Schema of what a command says with --json")
+		.addHelpText("after", "\nExample: reyn schema plan show")
+		.action((words: readonly string[]) => out.json(schemaFor(words.join(" "))));
+
+	program
 		.command("completion")
 		.description("a script that has your shell complete the commands and their options")
 		.addArgument(new Argument("<shell>", "which shell").choices(["bash", "zsh", "fish"]))
@@ -320,6 +327,17 @@ interface ChatFlags {
 	readonly fork?: string;
 	readonly reset?: boolean;
 	readonly yes?: boolean;
+}
+
+/** @throws CliError `CLI_NOT_FOUND` for a command that is none, or has no schema */
+function schemaFor(name: string): object {
+	// The other faces have it under its name; here it is `run`, whose document tells of all that it waited for.
+	const known = verbs.filter((verb) => verb.name !== "ask");
+	if (name === "") return Object.fromEntries(known.map((verb) => [verb.name, jsonSchemaOf(verb)]));
+	const verb = known.find((each) => each.name === name);
+	if (verb) return { title: `reyn ${name} --json`, ...jsonSchemaOf(verb) };
+	const names = known.map((each) => each.name).join(", ");
+	throw new CliError("CLI_NOT_FOUND", `no schema of "${name}"; there are: ${names}`);
 }
 
 const listed = (value: string, before: readonly string[]): readonly string[] => [...before, value];

@@ -18,6 +18,7 @@ const commandsAlone: Readonly<Record<string, string>> = {
 	doctor: "it looks at the machine, and needs no state",
 	archive: "renames the directory that everything else is in, so nothing else may work in it",
 	completion: "it is for shells",
+	schema: "it is about this program, and not about a history",
 	ui: "it serves another face, for as long as it is not stopped",
 	export: "it writes another face into a file",
 	"config print": "it is about this program, and not about a history",

@@ -150,7 +150,7 @@ export const planShape = z.object({
 	scope: session,
 	plan: z.string(),
 	goal: z.string(),
-	status: z.string(),
+	status: z.enum(["running", "paused", "completed", "failed", "aborted", "rewound"]),
 	/** Why it is paused, was given up, or is rewound. Absent: it is not, or nobody has said why. */
 	why: z.string().exactOptional(),
 	/** Of one that is rewound: the seq of the move, before which it was there. */
