@@ -4,6 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { modelCalls, type Place, run, start } from "../cli.ts";
+import { leaves, onTerminal, says } from "../faults/lab/command-line.ts";
+import { needsAll } from "../faults/lab/needs.ts";
+import { pageOf } from "../kit/page.ts";
+import { some } from "../sample.ts";
 
 let here: Place;
 let root: string;
@@ -17,11 +21,18 @@ afterEach(() => rm(root, { recursive: true, force: true }));
 
 const prompt = "Where does a fox sleep?";
 
-test("a chat that begins afresh ends what a kill has left, once somebody says so; one undo brings it back", async () => {
+/** Leaves a turn in flight. */
+async function killed(): Promise<void> {
 	const working = start(here, ["--pace", "60000", "run", "-p", prompt]);
 	while (modelCalls(here).length === 0) await new Promise((resolve) => setTimeout(resolve, 20));
-	working.child.kill("SIGKILL");
-	await working.ended;
+	await working.kill();
+}
+
+const inFlight = async (): Promise<readonly object[]> =>
+	JSON.parse((await run(here, ["--json", "reset", "--dry-run"])).stdout).work;
+
+test("a chat that begins afresh ends what a kill has left, once somebody says so; one undo brings it back", async () => {
+	await killed();
 
 	const asked = await run(here, ["chat", "--reset"], "");
 	expect([asked.code, asked.stderr]).toEqual([4, expect.stringMatching(/turn \d+ {2}Where does a fox sleep\?/)]);
@@ -80,13 +91,50 @@ test("a policy for once is one of four", async () => {
 });
 
 test("a skill that is run without restoring leaves what a kill has left to the next start", async () => {
-	const working = start(here, ["--pace", "60000", "run", "-p", prompt]);
-	while (modelCalls(here).length === 0) await new Promise((resolve) => setTimeout(resolve, 20));
-	await working.kill();
+	await killed();
 	const input = JSON.stringify({ topic: "fox" });
 	const ran = await run(here, ["skill", "run", "digest", "--input", input, "--no-restore"]);
 	expect(ran.code).toBe(0);
-	expect(JSON.parse((await run(here, ["--json", "reset", "--dry-run"])).stdout)).toMatchObject({
-		work: [{ kind: "turn" }],
-	});
+	expect(await inFlight()).toMatchObject([{ kind: "turn" }]);
+});
+
+test.each([
+	["with --no-restore leaves what a kill has left to the next start", ["--no-restore"], [{ kind: "turn" }]],
+	["goes on with what a kill has left, beside what it begins", [], []],
+] as const)("a page %s", async (_, options, left) => {
+	await killed();
+	const { process, ask } = await pageOf(start(here, ["ui", ...options]));
+	const given = { name: "digest", input: { topic: "fox" } };
+	expect(await ask("/api/begin", { verb: "skill run", given })).toMatchObject({ status: 200 });
+	await expect.poll(async () => (await ask("/api/state")).body.holder).toBeNull();
+	process.child.kill("SIGINT");
+	expect(await process.ended).toMatchObject({ code: 130 });
+	expect(await inFlight()).toMatchObject(left);
+	expect((await run(here, ["log"])).stdout).toContain("digest");
+});
+
+const noTerminal = needsAll("script", "stty");
+
+test.skipIf(typeof noTerminal === "string").each(
+	some(
+		[
+			["n", 4, [{ kind: "turn" }]],
+			["y", 0, []],
+		] as const,
+		2,
+	),
+)("a chat that begins afresh asks at a terminal: %s", async (answer, code, left) => {
+	await killed();
+	const terminal = await onTerminal(here, ["chat", "--reset", "--no-restore", "--plain"]);
+	await says(terminal, "end it? [y/N]");
+	expect(await inFlight()).toMatchObject([{ kind: "turn" }]);
+	terminal.child.stdin?.write(`${answer}\n`);
+	if (code === 0) {
+		await says(terminal, "ask something");
+		terminal.child.stdin?.write("/exit\n");
+	}
+	await leaves(here, code);
+	terminal.child.stdin?.end();
+	await terminal.ended;
+	expect(await inFlight()).toMatchObject(left);
 });

@@ -20,6 +20,7 @@ import { addNewSkill } from "./skills/new.ts";
 import { suggestAt } from "./suggest.ts";
 import type { OutputFormat } from "./telling.ts";
 import { secretsDirectory } from "./trust.ts";
+import type { UiOptions } from "./ui.ts";
 import { addVerbs, carryOutHere, groupOf } from "./verbs.ts";
 import { version } from "./version.ts";
 import { wholeNumber } from "./whole-number.ts";
@@ -217,10 +218,11 @@ export function commands(done: (exitCode: number) => void): Command {
 		)
 		.addOption(new Option("--port <n>", "where to listen; 0 takes one that is free").argParser(wholeNumber).default(0))
 		.option("--read-only", "look, and change nothing")
+		.option("--no-restore", "what the page begins goes on alone; what was in flight stays for the next start")
 		.addOption(modeOption())
 		.option("--open", "show it in the browser of this system")
 		.addHelpText("after", "\nExample: reyn ui --open")
-		.action(async (options: { port: number; readOnly?: boolean; open?: boolean }) => {
+		.action(async (options: UiOptions) => {
 			const { ui } = await import("./ui.ts");
 			done(await ui(globals(), options));
 		});

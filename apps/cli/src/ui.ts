@@ -17,15 +17,20 @@ import { untilStopped } from "./stop.ts";
 export interface UiOptions {
 	readonly port: number;
 	readonly readOnly?: boolean;
+	/** Does what was in flight go on with what the page begins? Default: true. */
+	readonly restore?: boolean;
 	/** Show it in the browser of this system. */
 	readonly open?: boolean;
 }
 
 /** Serves until it is stopped. Gives the exit code. */
-export async function ui(globals: Globals, { port, readOnly = false, open = false }: UiOptions): Promise<number> {
+export async function ui(
+	globals: Globals,
+	{ port, readOnly = false, restore = true, open = false }: UiOptions,
+): Promise<number> {
 	// What the page does later is done without a question: whose state it is has to be known before. Who only looks changes nothing.
 	if (!readOnly) await assertOurs(globals);
-	const works = new Works(globals);
+	const works = new Works(globals, restore);
 	const served = await serve(
 		{
 			name: resolve(globals.cwd),
@@ -82,8 +87,8 @@ class Works {
 	#isStopped = false;
 	onEvent: (event: RuntimeEvent) => void = () => {};
 
-	constructor(globals: Globals) {
-		this.places = { ...placesOf(globals), working: (use) => this.#working(globals, use) };
+	constructor(globals: Globals, restore: boolean) {
+		this.places = { ...placesOf(globals), restore, working: (use) => this.#working(globals, use) };
 	}
 
 	/** @throws RuntimeError `RUNTIME_NOT_QUIET` */

@@ -3,16 +3,15 @@ import { JournalError } from "@reyn/journal";
 import { memorySnapshots } from "@reyn/snapshot";
 import { type Appender, codeOf, type Draft, memoryBlobs, type WalRecord } from "@reyn/wal";
 import { expect } from "vitest";
+import { copyWith, randomAmendment, randomLimits, randomPlan, touchedBy } from "../../../tests/kit/plan-fates.ts";
 import { type Random, seeded } from "../../../tests/kit/seeded.ts";
 import {
 	amended,
 	type Decomposition,
 	findKept,
 	findPlan,
-	type PlanAmendment,
 	type PlanLimits,
 	type PlanPorts,
-	parseDecomposition,
 	planAborted,
 	planAmended,
 	planPaused,
@@ -32,29 +31,8 @@ export type Met = Record<string, number>;
 /** The plan of a seed: its steps, and its limits. */
 export function planOfSeed(seed: number): { readonly decomposition: Decomposition; readonly limits: PlanLimits } {
 	const random = seeded(seed);
-	const timed = random.chance(0.2);
-	const limits: PlanLimits = {
-		// Time passes for all that runs: with more than one step it would be over for steps that do not hang.
-		concurrency: timed ? 1 : random.pick([1, 2, 3, 7]),
-		stepMaxIterations: random.pick([1, 2, 2, 3, 5]),
-		retryLimit: random.below(4),
-		...(random.chance(0.3) ? { stepTokens: random.pick([100, 150, 250]) } : {}),
-		...(timed ? { stepSeconds: STEP_SECONDS } : {}),
-	};
-	const size = 2 + random.below(6);
-	const steps = Array.from({ length: size }, (_, at) => ({
-		id: `s${at + 1}`,
-		description: `Do s${at + 1}`,
-		tools: TOOLS.filter(() => random.chance(0.5)),
-		depends_on: Array.from({ length: at }, (_, i) => `s${i + 1}`).filter(() => random.chance(0.35)),
-	}));
-	// All that nobody needs is needed by the last one.
-	const last = steps[size - 1] as (typeof steps)[number];
-	for (const { id } of steps.slice(0, -1))
-		if (!steps.some(({ depends_on }) => depends_on.includes(id))) last.depends_on.push(id);
-	// A list is not always in the order of its needs.
-	if (random.chance(0.3)) steps.reverse();
-	return { decomposition: parseDecomposition({ goal: `goal ${seed}`, steps }, TOOLS), limits };
+	const limits = randomLimits(random, random.chance(0.2), STEP_SECONDS);
+	return { decomposition: randomPlan(random, `goal ${seed}`, TOOLS), limits };
 }
 
 export class PlanLife {
@@ -225,9 +203,9 @@ export class PlanLife {
 	/** Changes steps, at any time: in one turn of the event loop, as who has checked them must. */
 	async #amend(): Promise<boolean> {
 		const before = this.world.decomposition;
-		const amendment = this.#amendment();
+		const amendment = randomAmendment(this.#random, before, this.world.pending, TOOLS, ++this.#amends);
 		const pending = new Set(this.world.pending);
-		const touched = [...(amendment.drop ?? []), ...(amendment.put ?? []).map((step) => (step as { id: string }).id)];
+		const touched = touchedBy(amendment);
 		const mayBe = touched.every((id) => pending.has(id) || !before.steps.some((step) => step.id === id));
 		let after: Decomposition;
 		try {
@@ -244,40 +222,6 @@ export class PlanLife {
 		this.#meet("amend");
 		if (amendment.drop) this.#meet("amend, drop");
 		return this.#append(planAmended({ plan: "p1", steps: after.steps.length, decomposition: name }));
-	}
-
-	#amendment(): PlanAmendment {
-		const random = this.#random;
-		const { steps } = this.world.decomposition;
-		const { pending } = this.world;
-		const id = random.pick(pending.length > 0 && random.chance(0.9) ? pending : steps.map((step) => step.id));
-		const step = steps.find((each) => each.id === id) as Decomposition["steps"][number];
-		const description = `Do ${id} anew ${++this.#amends}`;
-		const others = steps.filter((each) => each.id !== id);
-		switch (random.below(4)) {
-			case 0:
-				return { put: [{ ...step, description, tools: TOOLS.filter(() => random.chance(0.5)) }] };
-			case 1: {
-				// A new one, or one that was there before, which this step needs.
-				const added = random.pick([1, 2, 3, 4, 5, 6, 7, 8].map((at) => `s${at}`));
-				const needs = steps.map((each) => each.id).filter((each) => each !== id && random.chance(0.2));
-				const put = [{ id: added, description: `Do ${added} too`, tools: ["look"], depends_on: needs }];
-				return { put: [...put, { ...step, description, depends_on: [...step.depends_on, added] }] };
-			}
-			case 2: {
-				const put = others
-					.filter(({ depends_on }) => depends_on.includes(id))
-					.map((each) => ({
-						...each,
-						depends_on: [...new Set([...each.depends_on.filter((need) => need !== id), ...step.depends_on])],
-					}));
-				return { drop: [id], ...(put.length > 0 ? { put } : {}) };
-			}
-			default: {
-				const needs = others.map((each) => each.id).filter(() => random.chance(0.4));
-				return { put: [{ ...step, depends_on: needs }] };
-			}
-		}
 	}
 
 	#ports(): Partial<PlanPorts> {
@@ -406,13 +350,3 @@ const statusIn = (steps: Readonly<Record<string, { readonly status: string }>>, 
 	const { status = "pending" } = steps[id] ?? {};
 	return status === "completed" || status === "failed" ? "settled" : status;
 };
-
-/** The steps with an amendment, written out by hand. */
-function copyWith(before: Decomposition, { put = [], drop = [] }: PlanAmendment): Decomposition {
-	const steps = structuredClone(before.steps).filter(({ id }) => !drop.includes(id));
-	for (const step of put as Decomposition["steps"]) {
-		const at = steps.findIndex(({ id }) => id === step.id);
-		steps.splice(at < 0 ? steps.length : at, at < 0 ? 0 : 1, structuredClone(step));
-	}
-	return { ...before, steps };
-}

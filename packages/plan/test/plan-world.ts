@@ -13,7 +13,16 @@ import {
 } from "@reyn/journal";
 import type { WalRecord } from "@reyn/wal";
 import { expect } from "vitest";
-import { type Random, seeded } from "../../../tests/kit/seeded.ts";
+import {
+	answerIn,
+	type FatedAnswer,
+	Fates,
+	factsIn,
+	marked,
+	type Outcome,
+	TOKENS,
+	textOf,
+} from "../../../tests/kit/plan-fates.ts";
 import {
 	type AtLimit,
 	type Decomposition,
@@ -34,32 +43,6 @@ import {
 	type StepLimit,
 } from "../src/index.ts";
 import { failing, PauselessTime, promptOf, stepIn, told } from "./plan-process.ts";
-
-/** How a step goes in one of its attempts, as its model and its tools make it. */
-interface Behaviour {
-	/** The calls of tools in each round, before the round that has the text. */
-	readonly rounds: readonly (readonly Call[])[];
-	/** In a round, so many tries fail that may pass. */
-	readonly passing: { readonly turn: number; readonly times: number; readonly retryAfterMs: number | undefined };
-	/** In a round, so many calls hang until the time of the step is over. */
-	readonly hanging: { readonly turn: number; readonly times: number };
-	/** The round that fails for good; -1: none does. */
-	readonly final: number;
-	/** How long the text is, in characters. */
-	readonly long: number;
-}
-
-interface Call {
-	readonly name: string;
-	readonly args: { readonly to?: string; readonly step?: string; readonly round?: number };
-	/** Does the tool fail? */
-	readonly fails: boolean;
-}
-
-/** What a step comes to. */
-type Outcome =
-	| { readonly kind: "completed"; readonly text: string; readonly calls: number }
-	| { readonly kind: "failed" };
 
 type Extended = Partial<Record<LimitKind, number>>;
 
@@ -102,8 +85,8 @@ export const STEP_SECONDS = INITIAL / 1000;
 
 /** A plan as the log tells it so far, by a reader that copies everything. */
 export class World {
-	readonly seed: number;
 	readonly limits: PlanLimits;
+	readonly #fates: Fates;
 	/** All decompositions by their names, as they lie beside the log. */
 	readonly made: Map<string, Decomposition>;
 	readonly time = new StepTime();
@@ -122,14 +105,14 @@ export class World {
 	#records: WalRecord[] = [];
 	#decomposition = "";
 	#steps = new Map<string, StepNow>();
-	#outcomes = new Map<string, Outcome>();
+	#outcomes: ((id: string) => Outcome) | undefined;
 	status: "none" | "running" | "paused" | "completed" | "aborted" = "none";
 	/** Has this outcome been told already? */
 	isTold = false;
 	answers = 0;
 
 	constructor(seed: number, limits: PlanLimits, made: Map<string, Decomposition>) {
-		this.seed = seed;
+		this.#fates = new Fates(seed, limits);
 		this.limits = limits;
 		this.made = made;
 		this.model = { id: "world", generate: (request, { signal }) => this.#generate(request, signal) };
@@ -150,7 +133,7 @@ export class World {
 		const all = [...this.#records.filter(({ seq }) => seq < first), ...log];
 		this.#records = [];
 		this.#steps = new Map();
-		this.#outcomes = new Map();
+		this.#outcomes = undefined;
 		this.status = "none";
 		this.isTold = false;
 		this.answers = 0;
@@ -168,14 +151,14 @@ export class World {
 			this.status = "running";
 		} else if (planAmended.is(record)) {
 			this.#decomposition = record.data.decomposition;
-			this.#outcomes.clear();
+			this.#outcomes = undefined;
 		} else if (planStepsReset.is(record)) {
 			for (const step of record.data.steps) {
 				const { attempt, status } = this.now(step);
 				// One that has not begun has nothing to run again.
 				this.#steps.set(step, pending(status === "pending" ? attempt : attempt + 1));
 			}
-			this.#outcomes.clear();
+			this.#outcomes = undefined;
 			this.isTold = false;
 			this.status = "running";
 		} else if (planPaused.is(record)) this.status = "paused";
@@ -224,7 +207,7 @@ export class World {
 	atLimit = async ({ step, attempt, limit, extended }: StepLimit): Promise<AtLimit | "later"> => {
 		expect(extended, `${step} at its limit of ${limit}`).toBe(this.now(step).extended[limit] ?? 0);
 		const key = `${step} ${attempt} ${limit} ${extended}`;
-		const { decision, isLater } = this.#decision(step, attempt, limit, extended);
+		const { decision, isLater } = this.#fates.decision(step, attempt, limit, extended);
 		if (!isLater || this.later.answered.has(key)) return decision;
 		this.later.asked.add(key);
 		return "later";
@@ -237,20 +220,13 @@ export class World {
 	}
 
 	/** What the whole comes to. */
-	answerText(): { readonly kind: "text"; readonly text: string } | { readonly kind: "none"; readonly found: unknown } {
-		const { steps } = this.decomposition;
-		const last = steps.find(({ id }) => !steps.some(({ depends_on }) => depends_on.includes(id))) as PlanStep;
-		const outcome = this.outcome(last.id);
-		if (outcome.kind === "completed") return { kind: "text", text: outcome.text };
-		return { kind: "none", found: steps.filter(({ id }) => id !== last.id).map(({ id }) => this.#fact(id)) };
+	answerText(): FatedAnswer {
+		return answerIn(this.decomposition, (id) => this.outcome(id));
 	}
 
 	outcome(id: string): Outcome {
-		const known = this.#outcomes.get(id);
-		if (known) return known;
-		const made = this.#work(id);
-		this.#outcomes.set(id, made);
-		return made;
+		this.#outcomes ??= this.#fates.outcomes(this.decomposition, (step) => this.now(step).attempt);
+		return this.#outcomes(id);
 	}
 
 	/** The ids of the steps that rest on one, itself included. */
@@ -259,39 +235,6 @@ export class World {
 		const rests = (id: string): boolean =>
 			id === from || (steps.find((step) => step.id === id)?.depends_on ?? []).some(rests);
 		return steps.map(({ id }) => id).filter(rests);
-	}
-
-	/** Goes through a step as it must go, limit by limit. */
-	#work(id: string): Outcome {
-		const step = this.decomposition.steps.find((each) => each.id === id) as PlanStep;
-		const { attempt } = this.now(id);
-		const { rounds, passing, hanging, final, long } = this.#behaviour(step, attempt);
-		const { stepMaxIterations, retryLimit, stepTokens, stepSeconds } = this.limits;
-		const extended: Required<Extended> = { iterations: 0, retries: 0, tokens: 0, seconds: 0 };
-		const isOver = (limit: LimitKind): boolean =>
-			this.#decision(id, attempt, limit, extended[limit]++).decision === "fail";
-		for (let turn = 0; turn <= rounds.length; turn++) {
-			while (turn >= stepMaxIterations * (1 + extended.iterations)) if (isOver("iterations")) return { kind: "failed" };
-			if (turn === final) return { kind: "failed" };
-			if (turn === passing.turn)
-				for (let tries = 1; tries <= passing.times; tries++)
-					if (tries % (retryLimit + 1) === 0 && isOver("retries")) return { kind: "failed" };
-			if (turn === hanging.turn && stepSeconds !== undefined)
-				for (let times = 0; times < hanging.times; times++) if (isOver("seconds")) return { kind: "failed" };
-			if (turn < rounds.length && stepTokens !== undefined)
-				while (TOKENS * (turn + 1) >= stepTokens * (1 + extended.tokens))
-					if (isOver("tokens")) return { kind: "failed" };
-		}
-		const given = this.decomposition.steps.filter((each) => step.depends_on.includes(each.id));
-		const results = rounds.flat().map((call) => resultOf(call, id, attempt));
-		const facts = given.map((each) => this.#fact(each.id));
-		return { kind: "completed", text: textOf(step, attempt, facts, results, long), calls: rounds.length + 1 };
-	}
-
-	/** What another step is told of one. */
-	#fact(id: string): string {
-		const outcome = this.outcome(id);
-		return outcome.kind === "failed" ? "FAILED" : (factsIn(outcome.text)[0] as string);
 	}
 
 	#begun({ data }: { readonly data: { step: string; attempt: number } }, where: string): void {
@@ -332,36 +275,6 @@ export class World {
 		this.answers++;
 	}
 
-	#decision(step: string, attempt: number, limit: LimitKind, extended: number) {
-		const random = drawn(this.seed, "decision", step, attempt, limit, extended);
-		const decision: AtLimit = random.pick(["extend", "extend", "extend", "extend", "pause", "fail"]);
-		return { decision, isLater: random.chance(0.2) };
-	}
-
-	#behaviour({ id, tools }: PlanStep, attempt: number): Behaviour {
-		const random = drawn(this.seed, "step", id, attempt);
-		const calls = (round: number): readonly Call[] =>
-			Array.from({ length: 1 + random.below(2) }, () => {
-				const name = random.pick(tools);
-				const fails = random.chance(0.1);
-				// What is sent is the same in all steps and rounds.
-				return { name, fails, args: name === "send" ? { to: random.pick(["bob", "eve"]) } : { step: id, round } };
-			});
-		const rounds = Array.from({ length: tools.length === 0 ? 0 : random.pick([0, 1, 1, 2, 3, 4]) }, (_, i) => calls(i));
-		const turn = (): number => random.below(rounds.length + 1);
-		return {
-			rounds,
-			passing: {
-				turn: turn(),
-				times: random.pick([0, 0, 0, 0, 1, 2, 3, 4, 7]),
-				retryAfterMs: random.pick([undefined, 1, 5_000, 200_000]),
-			},
-			hanging: { turn: turn(), times: random.pick([0, 0, 1, 2]) },
-			final: random.chance(0.12) ? turn() : -1,
-			long: random.pick([0, 0, 0, 0, 0, 0, 1100, 3000, random.chance(0.2) ? 40_000 : 0]),
-		};
-	}
-
 	/** Answers as the step goes, and checks that it may be asked: it runs, and this answer is not recorded. */
 	async *#generate(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelPart> {
 		const id = stepIn(request);
@@ -372,7 +285,7 @@ export class World {
 		this.counts.paid++;
 		const step = this.decomposition.steps.find((each) => each.id === id) as PlanStep;
 		expect(promptOf(request)).toContain(step.description);
-		const { rounds, passing, hanging, final, long } = this.#behaviour(step, now.attempt);
+		const { rounds, passing, hanging, final, long } = this.#fates.behaviour(step, now.attempt);
 		this.onCall(this.counts.paid);
 		await new Promise(setImmediate);
 		signal.throwIfAborted();
@@ -429,38 +342,4 @@ export class World {
 	}
 }
 
-const TOKENS = 110;
-
 const pending = (attempt: number): StepNow => ({ attempt, status: "pending", extended: {}, turns: 0, fails: 0 });
-
-const resultOf = ({ name, args, fails }: Call, id: string, attempt: number): string => {
-	if (fails) return "ERROR";
-	return name === "send" ? `sent ${args.to}` : `look ${id} ${attempt} ${args.round}`;
-};
-
-const marked = (fact: string): string => `«${fact}»`;
-
-/** What a text says, at its beginning or in each of its parts. */
-const factsIn = (text: string): readonly string[] =>
-	[...text.matchAll(/«([^»]*)»|\((FAILED):/g)].map(([, fact, failed]) => fact ?? failed ?? "");
-
-/** The text of a step: a short fact, made of all that it rests on, and then as much as it is long. */
-function textOf(
-	{ id, description }: PlanStep,
-	attempt: number,
-	facts: readonly string[],
-	results: readonly string[],
-	long: number,
-): string {
-	const sum = hashOf([description, attempt, ...facts, "|", ...results].join("\n"));
-	return `${marked(`${id}.${attempt} ${sum.toString(36)}`)} ${"x".repeat(long)}`;
-}
-
-const drawn = (seed: number, ...what: readonly unknown[]): Random => seeded(seed ^ hashOf(what.join(" ")));
-
-/** FNV-1a, of 32 bits. */
-function hashOf(text: string): number {
-	let hash = 0x811c9dc5;
-	for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
-	return hash >>> 0;
-}

@@ -659,7 +659,7 @@ export class Runtime implements AsyncDisposable {
 		return this.#kernel.hostOf(this.#builtIn.question);
 	}
 
-	/** Resolves when no turn, plan or skill is running. */
+	/** Resolves when no turn, plan or skill is running, and no move is under way that would set one going again. */
 	idle(): Promise<void> {
 		return this.#kernel.idle();
 	}

@@ -256,3 +256,19 @@ test("a close with a limit leaves what does not stop, names it, and closes all t
 	expect(said(next.runtime)).toEqual(["use", "used", "echo: used"]);
 	await next.runtime.close({ withinMs: 20 });
 });
+
+test("who waits until all is idle waits for what a rewind stops and sets going again", async () => {
+	const { runtime, asks, gates, shown } = await start({ quietMs: 5000 });
+	await runtime.prompt("plan!");
+	await until(() => asks(/Step b/) === 1);
+	const [{ plan = "" } = {}] = runtime.restored().plans;
+	const { tip } = runtime.wal;
+	const idle = runtime.idle();
+	const going = runtime.checkout(tip - 1, "test");
+	await until(() => asks(/Step b/) === 2);
+	gates.step.open();
+	await idle;
+	expect([runtime.restored().plans, shown.map(({ from }) => from)]).toEqual([[], [plan]]);
+	expect(await going).toMatchObject({ kind: "undo" });
+	await runtime.close();
+});

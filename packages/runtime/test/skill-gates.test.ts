@@ -12,8 +12,20 @@ beforeEach(async () => {
 });
 afterEach(() => project[Symbol.asyncDispose]());
 
-const skill = (phase: Phase<unknown>): Skill =>
-	defineSkill({ name: "work", description: "works", input: z.unknown(), start: "a", phases: { a: phase } }) as Skill;
+const skill = (phase: Phase<unknown>, name = "work"): Skill =>
+	defineSkill({ name, description: "works", input: z.unknown(), start: "a", phases: { a: phase } }) as Skill;
+
+/** The skill whose phase that is, and where it is a child the one around it. */
+function skillsOf(phase: Phase<unknown>, place: Place): readonly Skill[] {
+	if (place === "a run") return [skill(phase)];
+	const around: Phase<unknown> = async (context) => done(await context.skill("inner", {}));
+	const within: Phase<unknown> = async (context) => done(await context.skill("innermost", {}));
+	const inner = place === "a child" ? [skill(phase, "inner")] : [skill(within, "inner"), skill(phase, "innermost")];
+	return [skill(around), ...inner];
+}
+
+const places = ["a run", "a child", "a child of a child"] as const;
+type Place = (typeof places)[number];
 
 /** The ways in which a phase calls the tool `pay`; each gives what came of it as a text. */
 const ways: Readonly<Record<string, Phase<unknown>>> = {
@@ -45,17 +57,20 @@ const said = (runtime: Runtime): string | undefined =>
 		.flatMap((item) => ("text" in item ? [item.text] : []))
 		.at(-1);
 
-async function opened(phase: Phase<unknown>, options: Partial<RuntimeOptions> = {}) {
+async function opened(phase: Phase<unknown>, options: Partial<RuntimeOptions> = {}, place: Place = "a run") {
 	const paid: string[] = [];
-	return { paid, ...(await open(project, { model: model(), skills: [skill(phase)], tools: [pay(paid)], ...options })) };
+	const skills = skillsOf(phase, place);
+	return { paid, ...(await open(project, { model: model(), skills, tools: [pay(paid)], ...options })) };
 }
 
-describe.each(Object.keys(ways))("%s", (way) => {
+const everywhere = (of: readonly string[]) => places.flatMap((place) => of.map((way) => [way, place] as const));
+
+describe.each(everywhere(Object.keys(ways)))("%s in %s", (way, place) => {
 	const phase = ways[way] as Phase<unknown>;
 
 	test("is told of a tool that is denied by a rule, and goes on", async () => {
 		const rules = [{ action: "pay", effect: "deny" as const }];
-		const { runtime, paid } = await opened(phase, { permissions: { rules } });
+		const { runtime, paid } = await opened(phase, { permissions: { rules } }, place);
 		await runtime.runSkill("work", {});
 		await runtime.idle();
 		expect([paid, runtime.questions()]).toEqual([[], []]);
@@ -65,12 +80,12 @@ describe.each(Object.keys(ways))("%s", (way) => {
 
 	test("waits for a person where a tool asks, over a restart; a no is told, a yes pays once", async () => {
 		for (const answer of ["no", "once"]) {
-			const first = await opened(phase, { permissions: {} });
+			const first = await opened(phase, { permissions: {} }, place);
 			const run = await first.runtime.runSkill("work", {});
 			await until(() => first.runtime.questions().length === 1);
 			expect([first.paid, first.runtime.questions()[0]?.from]).toEqual([[], { kind: "skill", id: run }]);
 			await first.runtime.close();
-			const { runtime, paid } = await opened(phase, { permissions: {} });
+			const { runtime, paid } = await opened(phase, { permissions: {} }, place);
 			runtime.resume();
 			await until(() => runtime.questions().length === 1);
 			await runtime.answer(runtime.questions()[0]?.seq ?? 0, answer, "ada");
@@ -83,25 +98,70 @@ describe.each(Object.keys(ways))("%s", (way) => {
 	});
 });
 
-describe.each(["ctx.agent", "a model"])("a budget that is spent, before %s is asked again", (way) => {
-	const phase = ways[way] as Phase<unknown>;
+const asks = { system: "", messages: [{ role: "user" as const, text: "Pay?" }], tools: [] };
 
-	test.each(["yes", "no"])("is a question: %s", async (answer) => {
-		const { runtime, paid } = await opened(phase, { budget: { session: { tokens: 11 } } });
-		const run = await runtime.runSkill("work", {});
-		await until(() => runtime.questions().length === 1);
-		const [question] = runtime.questions();
-		expect([paid.length, question]).toMatchObject([1, { from: { kind: "skill", id: run }, choices: ["yes", "no"] }]);
-		await runtime.answer(question?.seq ?? 0, answer, "ada");
-		await runtime.idle();
-		const kept = runtime.restored().runs.map(({ status }) => status);
-		// What was paid stays paid; a run that may not go on is kept.
-		expect([paid.length, kept, said(runtime)]).toEqual(
-			answer === "yes" ? [1, [], "paid"] : [1, ["running"], undefined],
-		);
-		await runtime.close();
-	});
-});
+/** The ways in which a phase asks a model, pays, and asks it again. */
+const askers: Readonly<Record<string, Phase<unknown>>> = {
+	"ctx.agent": ways["ctx.agent"] as Phase<unknown>,
+	"a model": ways["a model"] as Phase<unknown>,
+	"ctx.model": async ({ model, tool }) => {
+		await model(asks);
+		const text = String(await tool("pay"));
+		const told = { ...asks, messages: [...asks.messages, { role: "user" as const, text }] };
+		return done(`p${(await model(told)).text.slice(1)}`);
+	},
+};
+
+describe.each(everywhere(Object.keys(askers)))(
+	"a budget that is spent, before %s in %s is asked again",
+	(way, place) => {
+		const phase = askers[way] as Phase<unknown>;
+		const model = () => scripted(({ messages }) => answerTo(messages.at(-1)));
+		const answerTo = (last?: { readonly role: string; readonly text: string }) => {
+			if (way === "ctx.model" || last?.role === "tool") return last?.text ?? "";
+			return [{ name: "pay", args: {} }];
+		};
+
+		test.each(["yes", "no"])("is a question: %s", async (answer) => {
+			const asked = model();
+			const { runtime, paid } = await opened(phase, { budget: { session: { tokens: 11 } }, model: asked }, place);
+			const run = await runtime.runSkill("work", {});
+			await until(() => runtime.questions().length === 1);
+			const [question] = runtime.questions();
+			expect([paid.length, question]).toMatchObject([1, { from: { kind: "skill", id: run }, choices: ["yes", "no"] }]);
+			expect(asked.asked.length).toBe(1);
+			await runtime.answer(question?.seq ?? 0, answer, "ada");
+			await runtime.idle();
+			const kept = runtime.restored().runs.map(({ status }) => status);
+			// What was paid stays paid; a run that may not go on is kept.
+			expect([paid.length, kept, said(runtime), asked.asked.length]).toEqual(
+				answer === "yes" ? [1, [], "paid", 2] : [1, ["running"], undefined, 1],
+			);
+			if (answer === "yes") return runtime.close();
+			// Gone on with, a run asks once more; of a child, whose failure was told, the no holds until the budget is raised.
+			runtime.resume();
+			if (place === "a run") {
+				await until(() => runtime.questions().length === 1);
+				await runtime.answer(runtime.questions()[0]?.seq ?? 0, "yes", "ada");
+			}
+			await runtime.idle();
+			const isOver = place === "a run";
+			expect([paid.length, said(runtime), asked.asked.length]).toEqual([
+				1,
+				isOver ? "paid" : undefined,
+				isOver ? 2 : 1,
+			]);
+			if (isOver) return runtime.close();
+			await runtime.close();
+			const raised = await opened(phase, { budget: { session: { tokens: 1000 } }, model: model() }, place);
+			raised.runtime.resume();
+			await raised.runtime.idle();
+			// Whoever makes the call again gets another child.
+			expect([raised.paid.length, said(raised.runtime), raised.runtime.restored().runs]).toEqual([1, "paid", []]);
+			await raised.runtime.close();
+		});
+	},
+);
 
 test("a model of a phase asks a person by ask_user where the phase names that, and goes on with the answer after a restart", async () => {
 	const asking = () =>

@@ -223,6 +223,59 @@ test("what a task has started for it begins once it is ready, and its result is 
 	});
 });
 
+test.each(["prompt", "skill"])(
+	"what the work of a task makes by a %s is asked for by that task, follows a rewind, and is said where it is worked on, wherever it is killed",
+	async (by) => {
+		const make = 'task_create {"title":"then"}';
+		const phases = { only: { instructions: make, tools: ["task_create"] } };
+		const makes = defineSkill({
+			...{ name: "makes", description: "Makes", input: z.unknown(), start: "only" },
+			phases,
+		});
+		const asked = scripted((request) => {
+			const isDone = request.messages.at(-1)?.role === "tool";
+			const isAsked = JSON.stringify([request.system, request.messages]).includes("task_create {");
+			return isAsked && !isDone ? [{ name: "task_create", args: { title: "then" } }] : "made";
+		});
+		const options = { model: asked, skills: [makes as Skill] };
+		const { runtime } = await opened(project, options);
+		runtime.resume();
+		await turn(runtime, "hello", side);
+		const { tip } = runtime.wal;
+		const starts = by === "prompt" ? { prompt: make } : { skill: "makes" };
+		await runtime.tasks.add({ title: "first", key: "a", requester: side, starts });
+		await runtime.idle();
+		const requester = (of: Runtime) =>
+			of.tasks.bindings().find(({ task, role }) => task === "t2" && role === "requester");
+		expect(requester(runtime)).toMatchObject({ holder: { task: "t1" }, scope: side });
+		expect((await runtime.tasks.show("t2")).requester).toEqual({ task: "t1" });
+		const made = runtime.wal.tip;
+		await runtime.tasks.setStatus("t2", "done", "b");
+		await runtime.idle();
+		expect(said(runtime, side).at(-1)).toBe('t2 "then", which was asked for by t1, is done now.');
+		await runtime.checkout(tip, "user");
+		await runtime.idle();
+		expect(requester(runtime)).toBeUndefined();
+		await runtime.undo("user");
+		await runtime.idle();
+		expect(requester(runtime)).toMatchObject({ holder: { task: "t1" }, scope: side });
+		await runtime.close();
+		let cuts = 0;
+		await everyCut(project, async (state, kinds) => {
+			// Its write is in doubt, or was made.
+			if (kinds.length > made || !kinds.includes("step_started")) return;
+			await emptyArea(state, "snapshots");
+			const again = await opened({ state }, options);
+			again.runtime.resume();
+			await again.runtime.idle();
+			expect(requester(again.runtime), kinds.at(-1)).toMatchObject({ holder: { task: "t1" }, scope: side });
+			await again.runtime.close();
+			cuts++;
+		});
+		expect([cuts > 3, (await backend.list()).length]).toEqual([true, 2]);
+	},
+);
+
 /** Three phases of no calls. */
 const count = defineSkill({
 	...{ name: "count", description: "Counts", input: z.unknown(), start: "one" },

@@ -48,6 +48,10 @@ export function differences(
 	return [...all.values()];
 }
 
+/** Here, or for a task that is worked on here. */
+const forWhom = (bindings: Difference["bindings"]): string =>
+	bindings.flatMap(({ holder }) => ("task" in holder ? [`by ${holder.task}`] : [])).at(0) ?? "here";
+
 const isSession = (a: Binding, b: Binding): boolean =>
 	a.scope.agent === b.scope.agent && a.scope.session === b.scope.session;
 
@@ -66,7 +70,7 @@ export function differenceText({ task, bindings, now, isAgain }: Difference): st
 	const [{ title, status }] = bindings;
 	const has = (role: TaskRole): boolean => bindings.some((each) => each.role === role);
 	const name = `${task} "${title}"`;
-	const whose = has("assignee") ? "" : ", which was asked for here,";
+	const whose = has("assignee") ? "" : `, which was asked for ${forWhom(bindings)},`;
 	if (!now) return `${name}${whose} is not there any more; nothing is bound to it now.`;
 	const renamed = now.title === title ? "" : ` It is called "${now.title}" now.`;
 	if (isAgain) {

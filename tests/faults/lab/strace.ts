@@ -30,10 +30,12 @@ export async function countCalls(log: string): Promise<ReadonlyMap<string, numbe
 }
 
 /** A call on a file: the n-th of its name there, in one thread. */
-interface Call {
+export interface Call {
 	readonly name: string;
 	readonly path: string;
 	readonly n: number;
+	/** What it was told, and what it gave, as strace writes that. */
+	readonly line: string;
 }
 
 /** Every call on the files in a directory, and on itself, out of what strace wrote with `-y`. */
@@ -50,7 +52,7 @@ export async function callsIn(directory: string, log: string): Promise<readonly 
 			const n = (counts.get(key) ?? 0) + 1;
 			counts.set(key, n);
 			// `-P` counts a rename under both its names; it is one call.
-			if (i === 0) calls.set([name, path, n].join(), { name, path, n });
+			if (i === 0) calls.set([name, path, n].join(), { name, path, n, line });
 		}
 	}
 	return [...calls.values()];

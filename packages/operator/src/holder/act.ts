@@ -13,6 +13,8 @@ export interface Places {
 	working<T>(use: (runtime: Runtime) => Promise<T>): Promise<T>;
 	/** Looks at the state as it is now. */
 	reading<T>(use: (runtime: Runtime) => Promise<T>): Promise<T>;
+	/** Where work is begun here, does what else is unfinished go on too? Default: true. */
+	readonly restore?: boolean;
 }
 
 /** A holder that is about to end has neither its socket nor its lock for long. */

@@ -52,7 +52,7 @@ export async function beginThere(
 
 /**
  * Begins work in the process that has the log; where nobody has it, here, until all is idle. What else is unfinished goes on too then,
- * but for a verb that is done alone.
+ * but for a verb that is done alone, and where the places say that it stays.
  *
  * @throws what `begin` throws; OperatorError `OPERATOR_ARGS`, `OPERATOR_HOLDER`, `OPERATOR_LOST`; WalError `WAL_LOCKED` where its holder hears nobody
  */
@@ -70,10 +70,10 @@ export async function beginAnywhere(verb: WorkVerb, raw: Raw, actor: string, pla
 	}
 }
 
-async function beginHere(verb: WorkVerb, given: Raw, { working }: Places): Promise<BegunAnywhere> {
+async function beginHere(verb: WorkVerb, given: Raw, { working, restore = true }: Places): Promise<BegunAnywhere> {
 	const { promise, resolve, reject } = Promise.withResolvers<object>();
 	const over = working(async (runtime) => {
-		if (!verb.isAlone) runtime.resume();
+		if (restore && !verb.isAlone) runtime.resume();
 		// Parsed, since what is begun may have more that is nothing to tell.
 		resolve(verb.begun.parse(await verb.begin(runtime, given as never)) as object);
 		await runtime.idle();

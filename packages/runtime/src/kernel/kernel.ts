@@ -511,16 +511,21 @@ export class OpenKernel implements Kernel {
 		return { ...cut, artifacts: await collectArtifacts(cut, ports) };
 	}
 
-	/** Resolves when nothing is running. */
+	/** Resolves when nothing is running, and nothing is under way that sets it going again: a move stops work before it does. */
 	async idle(): Promise<void> {
-		await this.#quiet();
+		do await Promise.all([this.#quiet(), ...this.#ending]);
+		while (this.#ending.size > 0 || !this.#isQuiet);
 		await this.#toldOfAll();
 	}
 
 	/** What ends in one session may set work going in another. */
 	async #quiet(): Promise<void> {
 		do for (const session of this.sessions) await session.idle();
-		while ([...this.sessions].some(({ isIdle }) => !isIdle));
+		while (!this.#isQuiet);
+	}
+
+	get #isQuiet(): boolean {
+		return [...this.sessions].every(({ isIdle }) => isIdle);
 	}
 
 	/** Resolves when the events of all queued records were told. On a full disk, only of those that are durable. */

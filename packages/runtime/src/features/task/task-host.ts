@@ -223,7 +223,8 @@ export class Tasks implements FeatureHost {
 		return taskTools(this.#backend, {
 			entry: (task) => this.#entry(task),
 			inTurn: (act) => this.#inTurn(act),
-			bind: (task, role) => this.#bind(session, task, role),
+			bind: (task, role, holder) => this.#bind(session, task, role, holder && { holder }),
+			worksFor: () => this.#workedOn(frame),
 			take: (id, key) => this.#take(session, id, key),
 			wrote: async (task) => {
 				await this.#know(session, task);
@@ -331,24 +332,31 @@ export class Tasks implements FeatureHost {
 		return task;
 	}
 
-	/** Records that a session is bound, unless it is so already; resolves once that is durable. */
+	/** The task for which this work was begun: what that makes is asked for by the task. Undefined: it was begun for none. */
+	#workedOn({ session, piece }: Frame): string | undefined {
+		const isFor = ({ scope, begun }: Binding): boolean =>
+			begun !== undefined && [piece.id, piece.chain].includes(begun.work) && isSame(scope, session.scope);
+		return this.bindings().find(isFor)?.task;
+	}
+
+	/** Records that a session is bound, or a task that it works on, unless it is so already; resolves once that is durable. */
 	async #bind(
 		session: Session,
 		now: Task,
 		role: TaskRole,
-		more: { readonly key?: string; readonly starts?: TaskStart } = {},
+		{
+			holder = session.scope,
+			...more
+		}: { readonly holder?: TaskHolder; readonly key?: string; readonly starts?: TaskStart } = {},
 	): Promise<void> {
 		const { log, scope } = session;
 		const { id: task, title, status, createdAt } = now;
 		const has = this.bindings().find((each) => isOfTask(each, now) && each.role === role);
-		const isOwn =
-			has && "session" in has.holder && has.holder.agent === scope.agent && has.holder.session === scope.session;
+		const isOwn = has && isSame(has.scope, scope) && isDeepStrictEqual(has.holder, holder);
 		if (isOwn && (!more.starts || isDeepStrictEqual(has.starts, more.starts)))
 			return this.#know(session, { id: task, title, status });
 		const claim = { task, role, title, status, createdAt, ...more };
-		const draft = has
-			? taskRebound({ ...claim, from: has.holder, to: scope })
-			: taskSubscribed({ ...claim, holder: scope });
+		const draft = has ? taskRebound({ ...claim, from: has.holder, to: holder }) : taskSubscribed({ ...claim, holder });
 		await log.append(draft, scope).durable;
 	}
 

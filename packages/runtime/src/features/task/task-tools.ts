@@ -1,6 +1,13 @@
 /** The tools by which a model looks at tasks, makes them, takes them, and says how they go. */
 import { defineTool, type Tool } from "@reyn/journal";
-import { type Task, type TaskBackend, type TaskComment, type TaskRole, taskStatusSchema } from "@reyn/tasks";
+import {
+	type Task,
+	type TaskBackend,
+	type TaskComment,
+	type TaskHolder,
+	type TaskRole,
+	taskStatusSchema,
+} from "@reyn/tasks";
 import { z } from "zod";
 import type { TaskEntry } from "./task-host.ts";
 
@@ -8,8 +15,10 @@ export interface TaskToolPorts {
 	entry(task: Task): TaskEntry;
 	/** Writes one after the other, each with its record. */
 	inTurn<T>(act: () => Promise<T>): Promise<T>;
-	/** Binds the session that asks. */
-	bind(task: Task, role: TaskRole): Promise<void>;
+	/** Binds the session that asks, or the task that it works on. */
+	bind(task: Task, role: TaskRole, holder?: TaskHolder): Promise<void>;
+	/** The task for which the work was begun that asks; undefined: it was begun for none. */
+	worksFor(): string | undefined;
 	/** Binds it as the assignee of a task, which becomes ready where nobody had it. */
 	take(id: string, key: string): Promise<Task>;
 	/** The session that asks knows it so. */
@@ -23,13 +32,18 @@ const id = z.string().min(1).max(200).describe("The id of a task, as task_list h
 const waitsFor = z.array(z.string().min(1).max(200)).max(100);
 
 /** What a write has to be followed by; durable with its start, so that a process that goes on with it knows. */
-const afterwards = z.object({ binds: z.array(z.enum(["assignee", "requester"])) });
+const afterwards = z.object({
+	binds: z.array(z.enum(["assignee", "requester"])),
+	/** The task that asks for it. Absent: the session does. */
+	for: z.string().exactOptional(),
+});
 
 export function taskTools(backend: TaskBackend, ports: TaskToolPorts): readonly Tool[] {
 	/** The records of a write that was made. */
 	const follow = async (task: Task, prepared: unknown): Promise<string> => {
-		const { binds } = afterwards.parse(prepared);
-		for (const role of binds) await ports.bind(task, role);
+		const { binds, for: asks } = afterwards.parse(prepared);
+		for (const role of binds)
+			await ports.bind(task, role, role === "requester" && asks !== undefined ? { task: asks } : undefined);
 		await ports.wrote(task);
 		return taskLine(ports.entry(task));
 	};
@@ -87,7 +101,11 @@ export function taskTools(backend: TaskBackend, ports: TaskToolPorts): readonly 
 			}),
 			purity: "external",
 			wants: async ({ title }) => [{ action: TASK, subject: title }],
-			prepare: async ({ take }) => ({ binds: take ? ["requester", "assignee"] : ["requester"] }),
+			prepare: async ({ take }) => {
+				const asks = ports.worksFor();
+				const binds = take ? ["requester", "assignee"] : ["requester"];
+				return asks === undefined ? { binds } : { binds, for: asks };
+			},
 			call: ({ title, description, waits_for, take }, { idempotencyKey: key = "", prepared }) =>
 				ports.inTurn(async () => {
 					const draft = {
@@ -153,11 +171,12 @@ const TASK = "task";
 /** The names of those that write: they change no file of a workspace. */
 export const TASK_TOOLS: readonly string[] = ["task_create", "task_update", "task_comment"];
 
-/** A task in a line: `t12  ready  Write it down  (default/main; waits for t3)`. */
-export function taskLine({ task: { id, status, title, waitsFor }, assignee }: TaskEntry): string {
-	const who = assignee && ("task" in assignee ? `for ${assignee.task}` : `${assignee.agent}/${assignee.session}`);
+/** A task in a line: `t12  ready  Write it down  (default/main; for t9; waits for t3)`. */
+export function taskLine({ task: { id, status, title, waitsFor }, assignee, requester }: TaskEntry): string {
+	const who = assignee && ("task" in assignee ? assignee.task : `${assignee.agent}/${assignee.session}`);
+	const asks = requester && "task" in requester ? `for ${requester.task}` : undefined;
 	const waits = waitsFor.length > 0 ? `waits for ${waitsFor.join(", ")}` : undefined;
-	const notes = [who, waits].filter((each) => each !== undefined);
+	const notes = [who, asks, waits].filter((each) => each !== undefined);
 	return `${id}  ${status}  ${title}${notes.length > 0 ? `  (${notes.join("; ")})` : ""}`;
 }
 
