@@ -76,6 +76,31 @@ describe("is refused, and changes nothing", () => {
 			3,
 			/no plan "p77" .*these are: p\d+; .*plan list --all/,
 		],
+		["a resume of one that is not there", ["plan", "resume", "p77"], 3, /no plan "p77" is in flight; these are: p\d+/],
+		[
+			"the same from a step",
+			["plan", "resume", "p77", "--from", "s1"],
+			3,
+			/no plan "p77" is known; these are: p\d+, p\d+/,
+		],
+		[
+			"a retry in one that is not there",
+			["plan", "retry", "p77", "s1"],
+			3,
+			/no plan "p77" is known; these are: p\d+, p/,
+		],
+		[
+			"an amendment of one that is not there",
+			["plan", "amend", "p77", "--drop", "s1", "--yes"],
+			3,
+			/no plan "p77" is in flight; these are: p\d+/,
+		],
+		[
+			"a discard of one that is not there",
+			["plan", "discard", "p77"],
+			3,
+			/no plan "p77" is in flight; these are: p\d+/,
+		],
 		["a step that is not there", ["plan", "resume", "CUT", "--from", "s9"], 3, /no step "s9"; this plan has s1, s2/],
 		[
 			"the same of one that is over",
