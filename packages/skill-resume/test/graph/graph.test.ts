@@ -74,8 +74,11 @@ class History {
 	#noteLost(): void {
 		const kept = this.engine.lines.join("\n");
 		const made = this.world.made.flatMap(({ id, failed }) => (failed ? [] : [id]));
-		for (const id of new Set(made))
-			if (!kept.includes(`"${said(id)}"`)) this.#lost.set(id, (this.#lost.get(id) ?? 0) + 1);
+		for (const id of new Set(made)) {
+			// Of a run that a failure has ended, an answer is kept that counts for the next one no more.
+			const least = this.#childrenFailed(id) > 0 ? this.world.count(id) : 1;
+			if (kept.split(`"${said(id)}"`).length - 1 < least) this.#lost.set(id, (this.#lost.get(id) ?? 0) + 1);
+		}
 	}
 
 	/** What lies beside the log; a snapshot of a later moment than a death was not stored. */
