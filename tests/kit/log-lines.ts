@@ -4,6 +4,8 @@ import { join } from "node:path";
 
 export interface Line {
 	readonly seq: number;
+	/** In milliseconds since 1970. */
+	readonly ts: number;
 	readonly kind: string;
 	// biome-ignore lint/suspicious/noExplicitAny: each kind has data of its own, and tests look at few of them
 	readonly data: any;

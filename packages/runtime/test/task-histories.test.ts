@@ -41,6 +41,8 @@ interface Claim {
 	readonly what: string;
 	/** Absent: it is given up. */
 	readonly to?: string;
+	/** As if nobody had it. */
+	readonly isFirst?: true;
 }
 
 /** Where a run of a skill is on a line. */
@@ -62,16 +64,16 @@ class Model {
 		for await (const record of wal.read({ after: this.#copies.length - 1 })) {
 			const { seq, scope } = record;
 			const next = new Map(this.#copies.at(-1));
-			const claims = (what: string, to?: SessionScope): void =>
+			const claims = (what: string, to?: SessionScope, more: Pick<Claim, "isFirst"> = {}): void =>
 				void next.set(nameOf(scope), [
 					...(next.get(nameOf(scope)) ?? []),
-					{ seq, what, ...(to && { to: nameOf(to) }) },
+					{ seq, what, ...(to && { to: nameOf(to) }), ...more },
 				]);
 			if (reset.is(record))
 				for (const each of sessions)
 					if (within(each, scope)) next.set(nameOf(each), this.#copies[record.data.target]?.get(nameOf(each)) ?? []);
 			if (taskSubscribed.is(record))
-				claims(`${record.data.role} ${record.data.task}`, record.data.holder as SessionScope);
+				claims(`${record.data.role} ${record.data.task}`, record.data.holder as SessionScope, { isFirst: true });
 			if (taskRebound.is(record)) claims(`${record.data.role} ${record.data.task}`, record.data.to as SessionScope);
 			if (taskUnbound.is(record)) claims(`${record.data.role} ${record.data.task}`);
 			this.#copies.push(next);
@@ -112,6 +114,14 @@ class Model {
 		return { ends: [...told.ends], status: told.ends.size > 0 ? told.status : "running" };
 	}
 
+	/** Have two sessions claimed a role of one task, each as if nobody had it? */
+	get hasTwo(): boolean {
+		const firsts = [...(this.#copies.at(-1)?.values() ?? [])].map(
+			(claims) => new Set(claims.filter(({ isFirst }) => isFirst).map(({ what }) => what)),
+		);
+		return firsts.some((one, at) => firsts.slice(at + 1).some((other) => [...one].some((what) => other.has(what))));
+	}
+
 	/** All claims one after the other: each takes the task from whoever has it. */
 	bound(): readonly string[] {
 		const has = new Map<string, string | undefined>();
@@ -135,6 +145,20 @@ const commands: Readonly<Record<string, readonly [bindings: number, work: number
 		8,
 		0,
 		async (runtime, { key, task, random }) => task && runtime.tasks.assign(task, random.pick(sessions), key),
+	],
+	/** Another session claims what a move has taken from one; an undo has the first claim back. */
+	"claim twice": [
+		2,
+		0,
+		async (runtime, { key, random }) => {
+			const first = random.pick(sessions);
+			const { task } = await runtime.tasks.add({ title: key, key });
+			const { tip } = runtime.wal;
+			await runtime.tasks.assign(task.id, first, `${key}/first`);
+			await runtime.checkout(tip, "test", first);
+			await runtime.tasks.assign(task.id, random.pick(sessions.filter((each) => each !== first)), `${key}/second`);
+			await runtime.undo("test");
+		},
 	],
 	"done elsewhere": [
 		6,
@@ -263,6 +287,7 @@ async function history(random: Random, isOfWork: boolean): Promise<void> {
 		await model.note(runtime);
 		const bound = who(runtime.tasks.bindings());
 		expect(bound, told.join(", ")).toEqual(model.bound());
+		if (model.hasTwo) meet("two claims");
 		if (name === "move" && bound.some((each) => !before.includes(each))) meet("given back");
 		if (backend.isDown) {
 			meet("not read");
@@ -311,10 +336,12 @@ test("who has a task is as of the target, and how it stands is as it is now", as
 			throw error;
 		});
 	}
+	console.log(`${RUNS} histories: ${JSON.stringify(Object.fromEntries(met))}`);
 	for (const what of [
 		...Object.keys(commands),
 		"kill",
 		"given back",
+		"two claims",
 		"not read",
 		"said",
 		"ended again",
