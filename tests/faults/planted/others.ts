@@ -198,7 +198,7 @@ const ofPlan: readonly Defect[] = [
 		file: "decomposition.ts",
 		from: "for (let size = 0; size !== reached.size; ) {",
 		to: "for (let size = 0; size > reached.size; ) {",
-		tests: ["plan decomposition", "runtime plan-lines"],
+		tests: ["plan decomposition", "runtime plan-histories"],
 	},
 ];
 
