@@ -41,32 +41,21 @@ test.each(Array.from({ length: Math.ceil(RUNS / EACH) }, (_, i) => SEED + i * EA
 
 afterAll(() => {
 	if (process.env.REYN_RUNS !== undefined) console.log(JSON.stringify(met));
-	if (RUNS >= 30) for (const what of all) expect(met[what] ?? 0, what).toBeGreaterThan(0);
+	for (const what of [...(RUNS >= 30 ? often : []), ...(RUNS >= 200 ? seldom : [])])
+		expect(met[what] ?? 0, what).toBeGreaterThan(0);
 });
 
-const all = [
-	...["iterations", "retries", "tokens", "seconds"].map((limit) => `limit, ${limit}`),
-	...["extend", "fail", "pause"].map((decision) => `limit, ${decision}`),
-	...[
-		"a plan fails in part",
-		"no answer",
-		"answered",
-		"child, signed",
-		"child, refused",
-		"child, adopted",
-		"child, ended",
-	],
-	...["pause", "resume", "discard", "amend", "amend, invalid", "from, running", "from, paused", "from, completed"],
-	...["rewind of all", "rewind of the session", "rewind of the plan", "undo", "redo", "collected", "two plans"],
-	...[
-		"stopped",
-		"killed",
-		"killed at work",
-		"killed in a deed",
-		"killed in a rewind",
-		"a tail is lost",
-		"refused for good",
-	],
+const often = [
+	...["limit, iterations", "limit, retries", "limit, tokens", "limit, seconds"],
+	...["limit, extend", "limit, fail", "limit, pause", "a plan fails in part", "answered", "amend", "amend, invalid"],
+	...["child, signed", "child, refused", "child, adopted", "child, ended", "two plans", "pause", "resume", "discard"],
+	...["rewind of all", "rewind of the session", "rewind of the plan", "undo", "redo"],
+	...["stopped", "killed at work", "killed in a deed", "a tail is lost"],
+];
+
+const seldom = [
+	...["no answer", "from, running", "from, paused", "from, completed", "collected", "killed", "killed in a rewind"],
+	...["killed in an open", "refused for good"],
 ];
 
 /** What a person may not do just now is refused, and changes nothing. */
@@ -97,7 +86,8 @@ class History {
 			limits,
 			unattended: random.chance(0.2) ? random.below(3) : undefined,
 			isPure: random.chance(0.4),
-			isStraight: random.chance(0.25),
+			// Time passes for all that runs, and a move may bring a plan back beside another one.
+			isStraight: random.chance(0.25) || isTimed,
 		};
 		this.#world = new PlanWorld(seed, seeded(seed ^ 0x70ad), options, meet);
 	}
