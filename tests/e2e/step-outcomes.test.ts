@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
+import type { Tool } from "@reyn/journal";
 import { openRuntime, type RuntimeEvent } from "@reyn/runtime";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { chat } from "../../packages/ai-sdk/test/chat-wire.ts";
@@ -25,6 +26,7 @@ const steps = [
 	{ id: "a", description: "Do a", tools: ["look"], depends_on: [] },
 	{ id: "b", description: "Do b", tools: [], depends_on: ["a"] },
 ];
+const look: Tool = { name: "look", description: "looks", parameters: {}, purity: "world", call: async () => "a den" };
 const proposalOf = (all: readonly object[]): Reply => ({
 	calls: [{ id: "call_1", name: "plan", args: JSON.stringify({ goal: "Find out", steps: all }) }],
 });
@@ -35,11 +37,11 @@ const stepOf = (body: unknown): string | undefined => /\\nStep (\w+):/.exec(JSON
 const asksOf = ({ asked }: Wire, step: string): number => asked.filter((body) => stepOf(body) === step).length;
 
 /** Answers step `a` by the replies, one after the other, then that it is done; `b` says what it was told of `a`. */
-const speaking = (replies: readonly Reply[], proposal = proposalOf(steps)): Promise<Wire> => {
+const speaking = (replies: readonly Reply[]): Promise<Wire> => {
 	const left = [...replies];
 	return openWire(of.speaker, (body) => {
 		const step = stepOf(body);
-		if (step === undefined) return proposal;
+		if (step === undefined) return proposalOf(steps);
 		if (step === "a") return left.shift() ?? { text: "did a" };
 		return { text: `b heard: ${/FAILED: [^)]*|did a/.exec(JSON.stringify(body))?.[0]}` };
 	});
@@ -93,7 +95,7 @@ describe("a step, and", () => {
 			const open = () =>
 				openRuntime({
 					...{ state, model: of.model(wire), unanswered: "deny" },
-					tools: [{ name: "look", description: "looks", parameters: {}, purity: "world", call: async () => "a den" }],
+					tools: [look],
 					onEvent: (event) => void events.push(event),
 					onMessage: async ({ text }) => void brought.push(text),
 					modelPolicy: { retry: { initialIntervalMs: 1 }, timeoutMs: /hang/.test(name) ? 300 : 20_000 },
@@ -158,4 +160,27 @@ test("a retry-after is honoured over kills of the command line: nothing is asked
 	expect([ended.code, ended.stdout]).toEqual([0, "[p2] did b\n"]);
 	expect(arrivals.map(([step]) => step)).toEqual(["a", "a", "b"]);
 	expect(arrivals[1]?.[1]).toBeGreaterThanOrEqual(ts + data.pauseMs);
+});
+
+test("an answer without what a step should have found ends the process that tells it with 6, also where another one has made it", async () => {
+	await using wire = await speaking([refused(400)]);
+	const [cwd, state] = [join(root, "told-later"), join(root, "told-later-state")];
+	await mkdir(cwd);
+	await writeFile(join(cwd, "foxes.md"), "# Foxes\n");
+	{
+		// Nobody is there to be told.
+		await using runtime = await openRuntime({ state, model: of.model(wire), tools: [look], unanswered: "deny" });
+		await runtime.prompt("Find out, in the background.");
+		await runtime.idle();
+		expect(runtime.plans()).toMatchObject([{ status: "completed", failed: 1 }]);
+	}
+	const resume = () =>
+		startProcess([process.execPath, ...reyn, "--cwd", cwd, "--state", state, "--trust", "resume"], {
+			env: { NO_COLOR: "1" },
+		}).ended;
+	const { code, stdout } = await resume();
+	expect([code, stdout]).toEqual([6, expect.stringMatching(/b heard: FAILED: /)]);
+	// What was told once is over: nothing is in flight.
+	expect(await resume()).toMatchObject({ code: 3, stdout: "" });
+	expect(wire.asked).toHaveLength(3);
 });

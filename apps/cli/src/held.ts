@@ -120,7 +120,7 @@ async function tellWorkThere(
 	const { run = "", from } = begun as { readonly run?: string; readonly from?: { readonly kind: string } };
 	const isScript = verb.name.startsWith("script ") || from?.kind === "script";
 	const goOn = isScript ? reyn`script resume ${run}` : reyn`resume`;
-	let exitCode: number = end ? exitCodeOfEnd(end) : telling.exitCodeWith(reader.questions());
+	let exitCode: number = end ? exitCodeOfEnd(end) : telling.exitCodeWith(reader.questions(), reader.plans());
 	if (how !== "over") exitCode = how === "asks" ? exitCodes.refused : exitCodes.failed;
 	if (stopped) exitCode = bySignal[stopped.by];
 	if (format === "text" && end) {

@@ -1,5 +1,5 @@
 /** Says what work does, in the form that was asked for, and takes note of what its exit code is made of. */
-import type { BackgroundMessage, OpenQuestion, RuntimeEvent } from "@reyn/runtime";
+import type { BackgroundMessage, OpenQuestion, PlanEntry, RuntimeEvent } from "@reyn/runtime";
 import { eventLines, isPaused, isUnfinished, messageText, printSpace, type StreamLine } from "./event-lines.ts";
 import { exitCodes } from "./exit-codes.ts";
 import { err, out } from "./print.ts";
@@ -37,12 +37,14 @@ export class Telling {
 		this.#asksItself = asksItself;
 	}
 
-	/** Of all events so far. @param questions that are open */
-	exitCodeWith(questions: readonly OpenQuestion[]): number {
+	/** Of all events so far. @param questions that are open @param plans as they are now: the answer of one may be told by a process after that of its end */
+	exitCodeWith(questions: readonly OpenQuestion[], plans: readonly PlanEntry[]): number {
 		const waits = (id: string): boolean => questions.some(({ from }) => from.id === id);
 		if (this.#isCut || !this.unfinished.keys().every(waits)) return exitCodes.failed;
 		if (this.unfinished.size + this.paused.size > 0) return exitCodes.refused;
-		return this.#failed.size > 0 ? exitCodes.stepsFailed : exitCodes.ok;
+		const isTold = ({ plan, status, failed }: PlanEntry): boolean =>
+			status === "completed" && failed > 0 && this.messages.some(({ from }) => from === plan);
+		return this.#failed.size > 0 || plans.some(isTold) ? exitCodes.stepsFailed : exitCodes.ok;
 	}
 
 	say(lines: readonly string[]): void {

@@ -66,7 +66,7 @@ export async function work({ globals, format, restore = true, unanswered, sessio
 	if (stopped) telling.say([stoppedLine(stopped, reyn`resume`)]);
 	else if (questions.length > 0) telling.say(questions.flatMap((each) => questionLines(each, reyn)));
 	else if (telling.unfinished.size > 0) telling.say([`go on with: ${reyn`resume`}`]);
-	let exitCode: number = telling.exitCodeWith(questions);
+	let exitCode: number = telling.exitCodeWith(questions, runtime.plans());
 	if (failure) exitCode = exitCodeOf(failure);
 	if (stopped) exitCode = bySignal[stopped.by];
 	const { meter } = runtime;

@@ -1,4 +1,5 @@
 /** The agent loop: ask a model, call the tools that it asks for, show it their answers, until it asks for none. */
+import type { Seq } from "@reyn/wal";
 import { callTool, type ToolResult } from "./call-tool.ts";
 import { JournalError } from "./errors.ts";
 import type { Lane } from "./lane.ts";
@@ -19,8 +20,8 @@ export interface LoopOptions {
 	readonly retry?: Partial<RetryPolicy>;
 	/** Gets each piece of text; a recorded answer comes in one piece. */
 	onText?(delta: string): void;
-	/** Gets each answer before its tools are called. @param round from 0 */
-	onReply?(reply: ModelReply, round: number): Promise<void>;
+	/** Gets each answer before its tools are called. @param round from 0 @param place the seq at which it is recorded; undefined: it was just given */
+	onReply?(reply: ModelReply, round: number, place?: Seq): Promise<void>;
 	onCall?(call: ToolCall): void;
 	/** Gets the result of each tool call, before the next call. */
 	onResult?(call: ToolCall, result: ToolResult): Promise<void>;
@@ -91,7 +92,7 @@ export async function agentLoop(
 		usage = sum(usage, reply.usage);
 		// What another model has read says nothing of this one.
 		if (known === undefined || known.name === model.id) window.read(request, reply.usage);
-		await options.onReply?.(reply, round);
+		await options.onReply?.(reply, round, known?.place);
 		const { text, toolCalls, echo } = reply;
 		const end = { reply, rounds: round + 1, usage };
 		const told = echo === undefined ? {} : { echo: { model: model.id, parts: echo } };

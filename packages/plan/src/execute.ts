@@ -1,7 +1,7 @@
 /** Runs a plan from wherever it stands: a fresh one and a resumed one take the same path. */
 import { laneClosed, type Model, type SpilledText, spillText, type Tool, type Using } from "@reyn/journal";
 import { INLINE_BYTES } from "@reyn/journal/internal";
-import { isReynError, type Scope } from "@reyn/wal";
+import { isReynError, type Scope, type Seq } from "@reyn/wal";
 import { answerOf, failedIn, type PlanResult } from "./answer.ts";
 import { type Decomposition, type PlanStep, terminalStep } from "./decomposition.ts";
 import { PlanError } from "./errors.ts";
@@ -92,8 +92,8 @@ export interface PlanPorts extends Using {
 
 /** The work that calls of steps have begun below a lane. */
 export interface StepChildren {
-	/** What its model calls have cost. It counts as the cost of the step. */
-	cost(lane: string): Cost;
+	/** What its model calls have cost, which counts as the cost of the step. @param before of the work alone that was begun before this seq */
+	cost(lane: string, before?: Seq): Cost;
 	/**
 	 * Ends what of it is open, and appends the records of that before it returns: it is called in the turn of the event loop in which the
 	 * end of the step, or of the plan, is recorded, so that nothing is left over.

@@ -1,7 +1,7 @@
 /** The limits of one attempt of a step: asks at each what becomes of it, and records that it is extended. */
 import { laneFailed, type ModelReply } from "@reyn/journal";
 import { endedBy, reasonOf } from "@reyn/journal/internal";
-import { codeOf, type Draft, type Scope, systemClock, systemTimers } from "@reyn/wal";
+import { codeOf, type Draft, type Scope, type Seq, systemClock, systemTimers } from "@reyn/wal";
 import { PlanError } from "./errors.ts";
 import type { PlanPorts, StepLimit } from "./execute.ts";
 import { patiently } from "./patiently.ts";
@@ -28,8 +28,13 @@ export class StepLimits {
 
 	/** What the model's answers, and those in work that the step has begun, cost so far, paid for now or recalled. */
 	get cost(): Cost {
+		return this.#costBefore();
+	}
+
+	/** @param seq what the step has begun from this seq on does not count. Default: all counts */
+	#costBefore(seq?: Seq): Cost {
 		const { calls, inputTokens, outputTokens } = this.#cost;
-		const below = this.#ports.children?.cost(this.#task.lane);
+		const below = this.#ports.children?.cost(this.#task.lane, seq);
 		return {
 			calls: calls + (below?.calls ?? 0),
 			inputTokens: inputTokens + (below?.inputTokens ?? 0),
@@ -60,8 +65,13 @@ export class StepLimits {
 		return this.#allowed("iterations", base) - reached;
 	}
 
-	/** Counts an answer, before what it asks for is done. @throws PlanError `PLAN_STEP_TOKENS`; Paused */
-	async answered({ usage, toolCalls }: ModelReply): Promise<void> {
+	/**
+	 * Counts an answer, before what it asks for is done.
+	 *
+	 * @param place the seq at which it is recorded: what has followed it did not count when it was given. Undefined: it was just given
+	 * @throws PlanError `PLAN_STEP_TOKENS`; Paused
+	 */
+	async answered({ usage, toolCalls }: ModelReply, place?: Seq): Promise<void> {
 		const { calls, inputTokens, outputTokens } = this.#cost;
 		this.#cost = {
 			calls: calls + 1,
@@ -72,7 +82,8 @@ export class StepLimits {
 		const base = Math.min(stepTokens, this.#task.step.max_tokens ?? stepTokens);
 		// Its last answer is there, and paid for.
 		if (base === Number.POSITIVE_INFINITY || toolCalls.length === 0) return;
-		const reached = this.cost.inputTokens + this.cost.outputTokens;
+		const cost = this.#costBefore(place);
+		const reached = cost.inputTokens + cost.outputTokens;
 		while (reached >= this.#allowed("tokens", base))
 			if (!(await this.#isExtended("tokens", reached, base))) throw tooMany(reached, this.#allowed("tokens", base));
 	}

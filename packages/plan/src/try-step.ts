@@ -71,7 +71,7 @@ export async function tryStep(
 				more: (rounds) => limits.iterations(rounds),
 				tooMany: stillAsking,
 				retry: { maxAttempts: ports.limits.retryLimit + 1 },
-				onReply: (reply) => limits.answered(reply),
+				onReply: (reply, _round, place) => limits.answered(reply, place),
 			});
 			return { kind: "completed", result: await kept(task.lane, reply, ports), cost: limits.cost };
 		} catch (error) {

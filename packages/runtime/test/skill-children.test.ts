@@ -5,9 +5,9 @@ import { systemTimers } from "@reyn/wal";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { isDeep, pointsOf } from "../../../tests/sample.ts";
 import { blastRadius, mainSession, type Runtime } from "../src/index.ts";
-import { ANSWER, CALLS, type Ledger, life, model, paidIn, recordsOf, said, toEnd } from "./child-plans.ts";
+import { ANSWER, CALLS, type Ledger, life, model, paidIn, recordsOf, said, saying, toEnd } from "./child-plans.ts";
 import { copyState, cutAfter, eachCut, keepLines, kindsIn, linesOf, removeState } from "./cut.ts";
-import { emptyArea, makeProject, type Project, until } from "./project.ts";
+import { emptyArea, makeProject, type Project, scripted, until } from "./project.ts";
 
 let project: Project;
 beforeEach(async () => {
@@ -39,6 +39,25 @@ test("a skill that a step calls runs to its end in it, says nothing, and its out
 	// Nothing of it stays but that it was.
 	expect(JSON.stringify(runtime.view().get(skillRuns))).not.toContain("seen");
 	await runtime.close();
+});
+
+test("what a child has cost counts for the tokens of its step from the next answer on, also in the process after", async () => {
+	const held = Promise.withResolvers<void>();
+	const script = scripted(async (request) => {
+		if (request.messages.at(-1)?.role === "tool") await held.promise;
+		return saying()(request);
+	});
+	// The first answer takes 11, the child 22; then there is nothing more to ask for.
+	const options = { permissions: { mode: "all" as const }, limits: { stepTokens: 30 } };
+	const { runtime, ledger } = await life(project, new Map(), { ...options, model: script });
+	await runtime.prompt("plan!");
+	await until(() => script.asked.some(({ messages }) => messages.at(-1)?.role === "tool"));
+	await runtime.close();
+	const { runtime: next } = await life(project, ledger, options);
+	next.resume();
+	await next.idle();
+	expect([next.questions(), said(next)]).toEqual([[], [ANSWER]]);
+	await next.close();
 });
 
 test("an input that does not fit is refused, with what is wrong, and nothing is begun", async () => {

@@ -198,7 +198,7 @@ const ofPlan: readonly Defect[] = [
 		file: "decomposition.ts",
 		from: "for (let size = 0; size !== reached.size; ) {",
 		to: "for (let size = 0; size > reached.size; ) {",
-		tests: ["plan decomposition", "runtime plan-lines"],
+		tests: ["plan decomposition", "runtime plan-histories"],
 	},
 ];
 
@@ -317,8 +317,8 @@ const ofBindings: readonly Defect[] = [
 		name: "bind nobody to a task whose write was in doubt",
 		package: "runtime",
 		file: "features/task/task-tools.ts",
-		from: "for (const role of binds) await ports.bind(task, role);",
-		to: "void binds;",
+		from: "for (const role of binds)",
+		to: "for (const role of [] as typeof binds)",
 		tests: ["runtime tasks"],
 	},
 	{

@@ -111,8 +111,8 @@ export interface FeatureHost {
 	 * records of that before it returns.
 	 */
 	endBelow?(session: Session, lane: string, reason: string): void;
-	/** What the model calls of such work cost so far, what is over included. */
-	costBelow?(session: Session, lane: string): ModelCost;
+	/** What the model calls of such work cost so far, what is over included. @param before of that alone that was begun before this seq */
+	costBelow?(session: Session, lane: string, before?: Seq): ModelCost;
 	/** Tools that the feature offers to a model; made for each frame, so that they may close over it. */
 	tools?(frame: Frame): readonly Tool[];
 	/** Called before a move is written, which waits for it. If it throws, nothing is written, and nothing moves. */
@@ -185,8 +185,8 @@ export interface Kernel {
 	goOn(piece: Pick<Piece, "kind" | "id">): void;
 	/** Ends what features have running below a lane whose end was just recorded, in the same turn of the event loop. */
 	endBelow(session: Session, lane: string, reason: string): void;
-	/** What model calls of such work cost, of all features. */
-	costBelow(session: Session, lane: string): ModelCost;
+	/** What model calls of such work cost, of all features. @param before of that alone that was begun before this seq */
+	costBelow(session: Session, lane: string, before?: Seq): ModelCost;
 	/** A piece of any feature as it is now. */
 	find(which: Pick<Piece, "kind" | "id">): Piece | undefined;
 	/** Resolves when `onEvent` has got the events of all records that are durable now. */

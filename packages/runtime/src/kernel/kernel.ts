@@ -342,8 +342,8 @@ export class OpenKernel implements Kernel {
 		for (const host of this.#hosts.values()) host.endBelow?.(session, lane, reason);
 	}
 
-	costBelow(session: Session, lane: string): ModelCost {
-		return sumOf([...this.#hosts.values()].flatMap((host) => host.costBelow?.(session, lane) ?? []));
+	costBelow(session: Session, lane: string, before?: Seq): ModelCost {
+		return sumOf([...this.#hosts.values()].flatMap((host) => host.costBelow?.(session, lane, before) ?? []));
 	}
 
 	#goOnWith(isMeant: (piece: Piece) => boolean): void {

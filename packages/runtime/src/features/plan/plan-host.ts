@@ -506,7 +506,7 @@ export class PlanHost implements FeatureHost {
 			steps: () => this.#stepsOf(current().decomposition, plan),
 			atLimit: (limit) => this.#atLimit(session, limit, signal),
 			children: {
-				cost: (lane) => this.#kernel.costBelow(session, lane),
+				cost: (lane, before) => this.#kernel.costBelow(session, lane, before),
 				end: (lane, reason) => this.#kernel.endBelow(session, lane, reason),
 			},
 			progress: (progress) => {

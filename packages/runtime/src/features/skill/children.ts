@@ -89,9 +89,10 @@ export class Children {
 		endChildrenBelow({ log: session.log, ...recordsOf(session) }, lane, reason);
 	}
 
-	/** What the model calls of the children below a lane cost. */
-	costBelow(session: Session, lane: string): ModelCost {
-		return sumOf(childrenBelow(session.view.get(skillRuns), lane).flatMap(([, { cost }]) => cost ?? []));
+	/** What the model calls of the children below a lane cost, of those begun before a seq. */
+	costBelow(session: Session, lane: string, before: Seq = Number.POSITIVE_INFINITY): ModelCost {
+		const begun = childrenBelow(session.view.get(skillRuns), lane).filter(([, { started }]) => started < before);
+		return sumOf(begun.flatMap(([, { cost }]) => cost ?? []));
 	}
 }
 

@@ -18,7 +18,7 @@ import {
 	skillRuns,
 	startRun,
 } from "@reyn/skill-resume";
-import { isReynError, type Scope } from "@reyn/wal";
+import { isReynError, type Scope, type Seq } from "@reyn/wal";
 import { atOnce, type End, type Keep, sayEnd, shownWhenOver, stopReason, type Went } from "../../kernel/background.ts";
 import type { FeatureHost, Frame, Kernel, Piece } from "../../kernel/feature.ts";
 import type { ModelCost } from "../../kernel/meter.ts";
@@ -83,8 +83,8 @@ export class SkillHost implements FeatureHost {
 		return policyFor(skill, this.#options.resume);
 	}
 
-	costBelow(session: Session, lane: string): ModelCost {
-		return this.#children.costBelow(session, lane);
+	costBelow(session: Session, lane: string, before?: Seq): ModelCost {
+		return this.#children.costBelow(session, lane, before);
 	}
 
 	tools(frame: Frame): readonly Tool[] {
