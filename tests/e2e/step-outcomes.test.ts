@@ -36,14 +36,14 @@ const stepOf = (body: unknown): string | undefined => /\\nStep (\w+):/.exec(JSON
 
 const asksOf = ({ asked }: Wire, step: string): number => asked.filter((body) => stepOf(body) === step).length;
 
-/** Answers step `a` by the replies, one after the other, then that it is done; `b` says what it was told of `a`. */
-const speaking = (replies: readonly Reply[]): Promise<Wire> => {
+/** Answers step `a` by the replies, one after the other, then that it is done; `b` by one, or with what it was told of `a`. */
+const speaking = (replies: readonly Reply[], last?: Reply): Promise<Wire> => {
 	const left = [...replies];
 	return openWire(of.speaker, (body) => {
 		const step = stepOf(body);
 		if (step === undefined) return proposalOf(steps);
 		if (step === "a") return left.shift() ?? { text: "did a" };
-		return { text: `b heard: ${/FAILED: [^)]*|did a/.exec(JSON.stringify(body))?.[0]}` };
+		return last ?? { text: `b heard: ${/FAILED: [^)]*|did a/.exec(JSON.stringify(body))?.[0]}` };
 	});
 };
 
@@ -162,25 +162,36 @@ test("a retry-after is honoured over kills of the command line: nothing is asked
 	expect(arrivals[1]?.[1]).toBeGreaterThanOrEqual(ts + data.pauseMs);
 });
 
-test("an answer without what a step should have found ends the process that tells it with 6, also where another one has made it", async () => {
-	await using wire = await speaking([refused(400)]);
-	const [cwd, state] = [join(root, "told-later"), join(root, "told-later-state")];
-	await mkdir(cwd);
-	await writeFile(join(cwd, "foxes.md"), "# Foxes\n");
-	{
-		// Nobody is there to be told.
-		await using runtime = await openRuntime({ state, model: of.model(wire), tools: [look], unanswered: "deny" });
-		await runtime.prompt("Find out, in the background.");
-		await runtime.idle();
-		expect(runtime.plans()).toMatchObject([{ status: "completed", failed: 1 }]);
-	}
-	const resume = () =>
-		startProcess([process.execPath, ...reyn, "--cwd", cwd, "--state", state, "--trust", "resume"], {
-			env: { NO_COLOR: "1" },
-		}).ended;
-	const { code, stdout } = await resume();
-	expect([code, stdout]).toEqual([6, expect.stringMatching(/b heard: FAILED: /)]);
-	// What was told once is over: nothing is in flight.
-	expect(await resume()).toMatchObject({ code: 3, stdout: "" });
-	expect(wire.asked).toHaveLength(3);
-});
+test.each([
+	["a step should have found", undefined, { status: "completed", failed: 1 }, /b heard: FAILED: /],
+	[
+		"its last step should have",
+		refused(400),
+		{ status: "failed", failed: 2 },
+		/This plan has no answer: its last step, b, /,
+	],
+] as const)(
+	"an answer without what %s ends the process that tells it with 6, also where another one has made it",
+	async (...[name, last, listed, answer]) => {
+		await using wire = await speaking([refused(400)], last);
+		const [cwd, state] = [join(root, name), join(root, `${name}-state`)];
+		await mkdir(cwd);
+		await writeFile(join(cwd, "foxes.md"), "# Foxes\n");
+		{
+			// Nobody is there to be told.
+			await using runtime = await openRuntime({ state, model: of.model(wire), tools: [look], unanswered: "deny" });
+			await runtime.prompt("Find out, in the background.");
+			await runtime.idle();
+			expect(runtime.plans()).toMatchObject([listed]);
+		}
+		const resume = () =>
+			startProcess([process.execPath, ...reyn, "--cwd", cwd, "--state", state, "--trust", "resume"], {
+				env: { NO_COLOR: "1" },
+			}).ended;
+		const { code, stdout } = await resume();
+		expect([code, stdout]).toEqual([6, expect.stringMatching(answer)]);
+		// What was told once is over: nothing is in flight.
+		expect(await resume()).toMatchObject({ code: 3, stdout: "" });
+		expect(wire.asked).toHaveLength(3);
+	},
+);

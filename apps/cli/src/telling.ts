@@ -43,7 +43,7 @@ export class Telling {
 		if (this.#isCut || !this.unfinished.keys().every(waits)) return exitCodes.failed;
 		if (this.unfinished.size + this.paused.size > 0) return exitCodes.refused;
 		const isTold = ({ plan, status, failed }: PlanEntry): boolean =>
-			status === "completed" && failed > 0 && this.messages.some(({ from }) => from === plan);
+			(status === "completed" || status === "failed") && failed > 0 && this.messages.some(({ from }) => from === plan);
 		return this.#failed.size > 0 || plans.some(isTold) ? exitCodes.stepsFailed : exitCodes.ok;
 	}
 

@@ -110,6 +110,21 @@ describe("a plan that waits", () => {
 		expect(await page.evaluate("hits")).toBe(0);
 	});
 
+	test("is left by a rewind: it is among those that are over, says by which, and has no steps to run", async () => {
+		await using house = await openPaused();
+		const { writer, plan } = house;
+		await writer.applyRewind(await writer.previewRewind(0, "both"), "ada");
+		await using shown = await open(house);
+		const { page, wrong } = shown;
+		await page.getByText("Plans that are over").click();
+		await page.getByText("rewound", { exact: true }).waitFor();
+		const { seq } = (await writer.timeline.records()).findLast(({ kind }) => kind === "reset") as { seq: number };
+		await page.getByText(`#${seq} went to before it; it was paused, as #${seq - 1} shows`).waitFor();
+		expect(await page.getByRole("heading", { name: `plan ${plan}` }).count()).toBe(1);
+		expect(await page.getByText("Steps", { exact: true }).count()).toBe(0);
+		expect(wrong).toEqual([]);
+	});
+
 	test("has its steps amended: what is wrong is said where it was typed, nothing typed is lost, and it is done as it was shown", async () => {
 		await using house = await openPaused();
 		const { writer, plan } = house;

@@ -78,11 +78,13 @@ function PlanCard({ of: { plan, goal, status, why, finished, failed, size, token
 				</span>
 				{tokens > 0 && <span>{tokens.toLocaleString("en")} tokens</span>}
 			</p>
-			<Unfolded
-				name="Steps"
-				read={(signal) => read<PlanSteps>("plan show", { id: plan }, signal)}
-				shown={({ steps }) => <Steps plan={plan} of={steps} status={status} />}
-			/>
+			{status !== "rewound" && (
+				<Unfolded
+					name="Steps"
+					read={(signal) => read<PlanSteps>("plan show", { id: plan }, signal)}
+					shown={({ steps }) => <Steps plan={plan} of={steps} status={status} />}
+				/>
+			)}
 			{status === "paused" && (
 				<Confirmed verb="plan resume" name="Go on" given={{ id: plan }} what={`with plan ${plan}`} />
 			)}
@@ -92,7 +94,7 @@ function PlanCard({ of: { plan, goal, status, why, finished, failed, size, token
 	);
 }
 
-/** Those that have their answer can run again from a step; those that were given up are taken up again by undo. */
+/** Those that have their answer can run again from a step; those that were given up, or left by a move, are there again by undo. */
 function OverPlans() {
 	if (!isOffered("plan list")) return null;
 	return (
