@@ -12,6 +12,7 @@ import { chat } from "../../packages/ai-sdk/test/chat-wire.ts";
 import { openWire, type Reply, type Wire } from "../../packages/ai-sdk/test/wire.ts";
 import { reyn } from "../cli.ts";
 import { startProcess } from "../kit/killable.ts";
+import { recordsIn } from "../kit/log-lines.ts";
 import { type Random, SEED, seeded } from "../kit/seeded.ts";
 import { sample } from "../sample.ts";
 
@@ -120,18 +121,10 @@ interface Known {
 }
 
 async function knownOf({ state, isCut }: Place): Promise<Known> {
-	const text = await readFile(join(state, "state/wal.jsonl"), "utf8").catch(() => "");
-	const records = text.split("\n").flatMap((line) => {
-		try {
-			return line.includes('"kind"') ? [JSON.parse(line)] : [];
-		} catch {
-			// The kill has torn it.
-			return [];
-		}
-	});
+	const records = [...(await recordsIn(state))];
 	// Written, and not known to be durable: a command that only looks does not see it, and nobody was told of it. The next writer
 	// makes it durable, also one that has nothing to write.
-	if (isCut && ["plan_steps_reset", "plan_resumed"].includes(records.at(-1)?.kind)) records.pop();
+	if (isCut && ["plan_steps_reset", "plan_resumed"].includes(records.at(-1)?.kind ?? "")) records.pop();
 	const of = (kind: string): readonly Said[] => records.filter((record) => record.kind === kind);
 	const over = new Set<string>();
 	for (const { kind, data } of records) {
@@ -150,7 +143,7 @@ async function knownOf({ state, isCut }: Place): Promise<Known> {
 		...{ records, of, over },
 		plan: of("plan_started")[0]?.data.plan,
 		paid: [...of("step_completed"), ...of("step_failed")].filter(({ data }) => data.kind === "model").length,
-		outcome: isSaid ? outcomes[last] : undefined,
+		outcome: isSaid && last !== undefined ? outcomes[last] : undefined,
 	};
 }
 

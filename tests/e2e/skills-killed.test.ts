@@ -11,6 +11,7 @@ import { chat } from "../../packages/ai-sdk/test/chat-wire.ts";
 import { openWire, type Reply, type Wire } from "../../packages/ai-sdk/test/wire.ts";
 import { reyn } from "../cli.ts";
 import { type Ended, startProcess } from "../kit/killable.ts";
+import { recordsIn } from "../kit/log-lines.ts";
 import { SEED, seeded } from "../kit/seeded.ts";
 import { sample } from "../sample.ts";
 
@@ -48,18 +49,6 @@ interface Place {
 	readonly wire: Wire;
 }
 
-async function recordsOf({ state }: Place): Promise<readonly Said[]> {
-	const text = await readFile(join(state, "state/wal.jsonl"), "utf8").catch(() => "");
-	return text.split("\n").flatMap((line) => {
-		try {
-			return line.includes('"kind"') ? [JSON.parse(line)] : [];
-		} catch {
-			// It is being written, or a kill has torn it.
-			return [];
-		}
-	});
-}
-
 const env = (wire: Wire) => ({
 	...{ NO_COLOR: "1", REYN_MODEL: "openai/gpt-x", OPENAI_API_KEY: "sk-none", OPENAI_BASE_URL: wire.url },
 });
@@ -77,7 +66,7 @@ async function killed(place: Place, args: readonly string[], records: number): P
 		isOver = true;
 	});
 	for (;;) {
-		const all = await recordsOf(place);
+		const all = await recordsIn(place.state);
 		const begun = all.findIndex(({ kind }) => kind === "skill_run_started");
 		if (isOver) return false;
 		if (begun >= 0 && all.length > begun + records) break;
@@ -102,14 +91,14 @@ test(`of ${PLANS} plans with a skill, each killed twice in it: one child, nothin
 		const first = random.below(5);
 		let lives = 0;
 		if (await killed(place, ["run", "-p", "Plan: ferries?", "--mode", "all"], first)) lives++;
-		const { plan } = (await recordsOf(place)).find(({ kind }) => kind === "plan_started").data;
+		const { plan } = (await recordsIn(place.state)).find(({ kind }) => kind === "plan_started")?.data ?? {};
 		const shown = JSON.parse((await done(place, "plan", "show", plan, "--json")).stdout);
 		expect(shown.steps[0].children).toMatchObject([{ skill: "digest" }]);
 		if ((await killed(place, ["resume", "--mode", "all"], first + 1 + random.below(4))) && lives > 0) lives++;
 		const last = await done(place, "resume", "--mode", "all");
 		kills += lives;
 		if (lives > 0) interrupted++;
-		const records = await recordsOf(place);
+		const records = await recordsIn(place.state);
 		const of = (kind: string) => records.filter((each) => each.kind === kind);
 		const told = `${last.stderr}\n${records.map(({ seq, kind, data }) => `${seq} ${kind} ${data.lane ?? ""}`).join("\n")}`;
 		expect([last.code, of("skill_run_started").length, of("skill_run_completed").length], told).toEqual([0, 1, 1]);

@@ -337,7 +337,7 @@ function schemaFor(name: string): object {
 	const known = verbs.filter((verb) => verb.name !== "ask");
 	if (name === "") return Object.fromEntries(known.map((verb) => [verb.name, jsonSchemaOf(verb)]));
 	const verb = known.find((each) => each.name === name);
-	if (verb) return { title: `reyn ${name} --json`, ...jsonSchemaOf(verb) };
+	if (verb) return { title: name, ...jsonSchemaOf(verb) };
 	const names = known.map((each) => each.name).join(", ");
 	throw new CliError("CLI_NOT_FOUND", `no schema of "${name}"; there are: ${names}`);
 }
