@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import type { Tool } from "@reyn/journal";
 import { openRuntime, type RuntimeEvent } from "@reyn/runtime";
+import { systemTimers, type Timers } from "@reyn/wal";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { chat } from "../../packages/ai-sdk/test/chat-wire.ts";
 import { type Spoken, spoken } from "../../packages/ai-sdk/test/spoken.ts";
@@ -36,13 +37,28 @@ const stepOf = (body: unknown): string | undefined => /\\nStep (\w+):/.exec(JSON
 
 const asksOf = ({ asked }: Wire, step: string): number => asked.filter((body) => stepOf(body) === step).length;
 
+/** No answer takes too long, but those that never come: they have by the time that they are asked for. */
+const LIMIT_MS = 20_000;
+const limits = new Set<() => void>();
+const timers: Timers = {
+	after(ms, run, keepsAlive) {
+		if (ms !== LIMIT_MS) return systemTimers.after(ms, run, keepsAlive);
+		limits.add(run);
+		return () => void limits.delete(run);
+	},
+};
+
 /** Answers step `a` by the replies, one after the other, then that it is done; `b` by one, or with what it was told of `a`. */
 const speaking = (replies: readonly Reply[], last?: Reply): Promise<Wire> => {
 	const left = [...replies];
 	return openWire(of.speaker, (body) => {
 		const step = stepOf(body);
 		if (step === undefined) return proposalOf(steps);
-		if (step === "a") return left.shift() ?? { text: "did a" };
+		if (step === "a") {
+			const reply = left.shift() ?? { text: "did a" };
+			if (reply.isSilent) for (const giveUp of [...limits]) giveUp();
+			return reply;
+		}
 		return last ?? { text: `b heard: ${/FAILED: [^)]*|did a/.exec(JSON.stringify(body))?.[0]}` };
 	});
 };
@@ -85,48 +101,42 @@ const outcomes: Readonly<Record<string, Outcome>> = {
 };
 
 describe("a step, and", () => {
-	test.each(Object.entries(outcomes))(
-		"%s: it goes on, or fails and says why",
-		async (name, { replies, ...expected }) => {
-			await using wire = await speaking(replies);
-			const state = join(root, `${states++}`);
-			const events: RuntimeEvent[] = [];
-			const brought: string[] = [];
-			const open = () =>
-				openRuntime({
-					...{ state, model: of.model(wire), unanswered: "deny" },
-					tools: [look],
-					onEvent: (event) => void events.push(event),
-					onMessage: async ({ text }) => void brought.push(text),
-					modelPolicy: { retry: { initialIntervalMs: 1 }, timeoutMs: /hang/.test(name) ? 300 : 20_000 },
-				});
-			{
-				await using first = await open();
-				await first.prompt("Find out, in the background.");
-				await first.idle();
-			}
-			await using second = await open();
-			second.resume();
-			await second.idle();
-			const { fails } = expected;
-			expect([asksOf(wire, "a"), asksOf(wire, "b"), wire.asked.length]).toEqual([
-				expected.asked,
-				1,
-				expected.asked + 2,
-			]);
-			const ends = events.filter(({ type }) => type === "plan_end");
-			expect(ends).toMatchObject([{ outcome: "completed", failed: fails ? ["a"] : [] }]);
-			const reasons = events.flatMap((event) =>
-				event.type === "plan_step" && event.change.status === "failed" ? [event.change.reason] : [],
-			);
-			expect(reasons).toEqual(fails ? [expect.stringMatching(fails)] : []);
-			expect(brought).toHaveLength(1);
-			expect(brought[0]).toMatch(fails ? /b heard: FAILED: / : /^b heard: did a$/);
-			const retries = events.filter((event) => event.type === "plan_step" && event.change.status === "retrying");
-			const told = replies.some(({ calls, cutAt }) => calls && cutAt === undefined);
-			expect(retries).toHaveLength(told ? 0 : expected.asked - 1);
-		},
-	);
+	test.each(Object.entries(outcomes))("%s: it goes on, or fails and says why", async (_, { replies, ...expected }) => {
+		await using wire = await speaking(replies);
+		const state = join(root, `${states++}`);
+		const events: RuntimeEvent[] = [];
+		const brought: string[] = [];
+		const open = () =>
+			openRuntime({
+				...{ state, model: of.model(wire), unanswered: "deny" },
+				tools: [look],
+				onEvent: (event) => void events.push(event),
+				onMessage: async ({ text }) => void brought.push(text),
+				modelPolicy: { retry: { initialIntervalMs: 1 }, timeoutMs: LIMIT_MS },
+				timers,
+			});
+		{
+			await using first = await open();
+			await first.prompt("Find out, in the background.");
+			await first.idle();
+		}
+		await using second = await open();
+		second.resume();
+		await second.idle();
+		const { fails } = expected;
+		expect([asksOf(wire, "a"), asksOf(wire, "b"), wire.asked.length]).toEqual([expected.asked, 1, expected.asked + 2]);
+		const ends = events.filter(({ type }) => type === "plan_end");
+		expect(ends).toMatchObject([{ outcome: "completed", failed: fails ? ["a"] : [] }]);
+		const reasons = events.flatMap((event) =>
+			event.type === "plan_step" && event.change.status === "failed" ? [event.change.reason] : [],
+		);
+		expect(reasons).toEqual(fails ? [expect.stringMatching(fails)] : []);
+		expect(brought).toHaveLength(1);
+		expect(brought[0]).toMatch(fails ? /b heard: FAILED: / : /^b heard: did a$/);
+		const retries = events.filter((event) => event.type === "plan_step" && event.change.status === "retrying");
+		const told = replies.some(({ calls, cutAt }) => calls && cutAt === undefined);
+		expect(retries).toHaveLength(told ? 0 : expected.asked - 1);
+	});
 });
 
 test("a retry-after is honoured over kills of the command line: nothing is asked before the moment that it names", async () => {
