@@ -113,6 +113,14 @@ describe("a command", () => {
 		expect(await asked).toMatch(/^it was stopped after .* s, with the work that had begun it:\nbegun$/);
 	});
 
+	test("is stopped by who asks for that as it begins, and that is its outcome", async () => {
+		const mark = `43${SEED}07`;
+		// As early as anybody knows of it: its first act.
+		for (let each = 0; each < 5; each++)
+			expect(await run(`kill -TERM $PPID; sleep ${mark}`)).toMatch(/^it was stopped after .* s, with the work/);
+		await expect.poll(() => processesWith(mark)).toEqual([]);
+	});
+
 	test("leaves no secret of what it prints, however it ends, and keeps each byte of what is none", async () => {
 		const redact = (text: string): string => text.replaceAll("canary", "[redacted]");
 		const tool = shell({ redact });

@@ -9,5 +9,7 @@ import { begin } from "./running.ts";
 const [, , directory = ""] = process.argv;
 // Whoever begins it may die before all is said: then nothing is run.
 const spec = JSON.parse(readFileSync(0, "utf8")) as Spec;
-const stop = begin(directory, spec, () => process.exit(0));
-for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, stop);
+let stop = (): void => {};
+// Heard before the command begins: else one that comes as it does would end this process, and leave the command to itself.
+for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, () => stop());
+stop = begin(directory, spec, () => process.exit(0));
