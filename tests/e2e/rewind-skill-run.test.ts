@@ -77,8 +77,7 @@ const all = ["one", "two", "three"].flatMap((phase) => [`${phase} first`, `${pha
 test("of one that another process works on: that goes on from there, and recalls and pays what was said before", async () => {
 	await writeFile(join(root, "rest in three"), "");
 	const working = start(here, ["skill", "run", "story", "--input", "{}", "--trust"], undefined, via());
-	while (!existsSync(join(root, "done")) || (await done()).length < all.length)
-		await new Promise((resolve) => setTimeout(resolve, 20));
+	await expect.poll(async () => existsSync(join(root, "done")) && (await done()).length >= all.length).toBe(true);
 	const [id, ref] = [await runIn(), await seqOf("step_completed", "two first")];
 	const seen = await jsonOf("rewind", ref, "--run", id, "--dry-run");
 	const { runs, paid } = seen.blastRadius.relaunches;
