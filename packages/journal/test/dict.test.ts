@@ -1,8 +1,10 @@
 /** `REYN_RUNS` sets how many random histories are told, `REYN_SEED` which. */
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { promisify } from "node:util";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { collectGarbage } from "../../../tests/kit/collect-garbage.ts";
 import { sample } from "../../../tests/sample.ts";
 import { type Dict, deleteIn, dictOf, emptyDict, entriesIn, getIn, setIn } from "../src/dict.ts";
 
@@ -136,26 +138,13 @@ test("a change makes a few nodes of at most 16 entries, at a hundred entries and
 });
 
 test("names that are numbers take as much memory as others", async () => {
-	// Of many: what else the process keeps or gives back meanwhile is small beside them.
-	const many = 20;
-	const dictWith = (prefix: string): Dict<Value> => {
-		let dict: Dict<Value> = emptyDict;
-		for (let n = 0; n < 2000; n++) dict = setIn(dict, `${prefix}${n}`, { n });
-		return schema.parse(JSON.parse(JSON.stringify(deleteIn(dict, `${prefix}7`))));
-	};
-	const sizeOf = async (prefix: string): Promise<number> => {
-		await collectGarbage();
-		const before = process.memoryUsage().heapUsed;
-		const dicts = Array.from({ length: many }, () => dictWith(prefix));
-		await collectGarbage();
-		const size = process.memoryUsage().heapUsed - before;
-		for (const dict of dicts) expect([...entriesIn(dict)]).toHaveLength(1999);
-		return size;
-	};
-	await sizeOf("warm ");
-	const named = await sizeOf("n");
-	expect(named).toBeGreaterThan(1_000_000);
-	expect(await sizeOf("")).toBeLessThan(3 * named);
+	const program = join(import.meta.dirname, "dict-weight.ts");
+	const { stdout } = await promisify(execFile)(process.execPath, ["--conditions=@reyn/source", program]);
+	const { named, numbered } = JSON.parse(stdout);
+	expect(named).toEqual({ bytes: expect.any(Number), entries: 20 * 1999 });
+	expect(numbered).toEqual({ bytes: expect.any(Number), entries: 20 * 1999 });
+	expect(named.bytes).toBeGreaterThan(1_000_000);
+	expect(numbered.bytes).toBeLessThan(3 * named.bytes);
 });
 
 function nodesOf(node: Dict<Value>): Dict<Value>[] {

@@ -1,12 +1,12 @@
 /** What a search and a walk may use at most, whatever they are pointed at. */
-import { execFileSync } from "node:child_process";
+import { execFile, execFileSync } from "node:child_process";
 import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { promisify } from "node:util";
 import type { Tool } from "@reyn/journal";
 import { systemTimers, type Timers } from "@reyn/wal";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { collectGarbage } from "../../../tests/kit/collect-garbage.ts";
 import { Effort, type Limits } from "../src/effort.ts";
 import { defaultLimits, fileToolsOver } from "../src/file-tools.ts";
 import { maxPatterns, parseIgnoreFile, verdict } from "../src/gitignore.ts";
@@ -48,17 +48,11 @@ function call(name: string, args: unknown, limits: Partial<Limits> = {}, of = si
 
 describe("a search", () => {
 	test("keeps copies of the lines it found, and not the files they are from", async () => {
-		const kept: (ScannedFile | undefined)[] = [];
-		await collectGarbage();
-		const before = process.memoryUsage().heapUsed;
-		for (let n = 0; n < 30; n++) {
-			const text = `the needle lies at the beginning of a long file\n${"straw in the stack\n".repeat(50_000)}`;
-			// Decoded, as a file is: a text of its own, in one piece.
-			kept.push(await scanText(`${n}.txt`, Buffer.from(text).toString(), ["needle"], effortOf()));
-		}
-		await collectGarbage();
-		expect((process.memoryUsage().heapUsed - before) / 1e6).toBeLessThan(10);
-		expect(kept[29]?.lines).toEqual([
+		const program = join(import.meta.dirname, "kept-text.ts");
+		const { stdout } = await promisify(execFile)(process.execPath, ["--conditions=@reyn/source", program]);
+		const { bytes, last } = JSON.parse(stdout);
+		expect(bytes / 1e6).toBeLessThan(10);
+		expect(last).toEqual([
 			{ number: 1, text: "the needle lies at the beginning of a long file", strengths: [1], bonus: expect.any(Number) },
 		]);
 	});
