@@ -1,11 +1,51 @@
 /** Keys by which a call is recognised in a replay: a fingerprint of its arguments, and a chain of the calls before it. */
-import { hash } from "node:crypto";
+import { createHash, type Hash, hash } from "node:crypto";
 import { canonicalJson } from "@reyn/wal";
 import type { Identity, Place } from "./entry.ts";
+import type { Message, ModelRequest } from "./ports.ts";
 
 /** Names what is called and with what: SHA-256 over kind, name and the canonical arguments. */
 export function fingerprint(kind: string, name: string, args: unknown): string {
 	return hash("sha256", canonicalJson([kind, name, args]), "hex");
+}
+
+/**
+ * The fingerprints of the requests of one loop. Each begins with the messages of the one before, so these are hashed once: a round costs
+ * what is new in it, however many were before. The messages must not change.
+ */
+export class GrowingRequest {
+	#name: string | undefined;
+	#messages: readonly Message[] = [];
+	#hash: Hash = createHash("sha256");
+
+	/** The same as `fingerprint("model", name, request)`. @throws WalError `WAL_NOT_JSON` naming what is none */
+	fingerprint(name: string, request: ModelRequest): string {
+		const { messages, ...rest } = request;
+		// In canonical JSON `messages` comes first.
+		if (Object.keys(rest).some((key) => key < "messages")) return fingerprint("model", name, request);
+		try {
+			this.#take(name, messages);
+			const more = canonicalJson(rest).slice(1);
+			return this.#hash
+				.copy()
+				.update(`]${more === "}" ? "" : ","}${more}]`)
+				.digest("hex");
+		} catch {
+			// Which says where it is in the whole request.
+			this.#name = undefined;
+			return fingerprint("model", name, request);
+		}
+	}
+
+	#take(name: string, messages: readonly Message[]): void {
+		const goesOn = this.#name === name && this.#messages.every((message, at) => message === messages[at]);
+		if (!goesOn) this.#hash = createHash("sha256").update(`["model",${canonicalJson(name)},{"messages":[`);
+		const from = goesOn ? this.#messages.length : 0;
+		for (const [at, message] of messages.slice(from).entries())
+			this.#hash.update(`${from + at === 0 ? "" : ","}${canonicalJson(message)}`);
+		this.#name = name;
+		this.#messages = messages;
+	}
 }
 
 /** Characters of JSON of a field; of a longer one its beginning is kept, its length and a hash. */

@@ -5,10 +5,10 @@ import { entryKey, type Identity, innerLane, type Recall, type RecordedStep } fr
 import { JournalError } from "./errors.ts";
 import { isBeneath, isStop, ProgramEnded } from "./failure.ts";
 import { assertFolded } from "./folded.ts";
-import { fingerprint, type Line } from "./key.ts";
+import { fingerprint, GrowingRequest, type Line } from "./key.ts";
 import { Order } from "./order.ts";
 import { type Asked, ask } from "./perform.ts";
-import type { Message } from "./ports.ts";
+import type { Message, ModelRequest } from "./ports.ts";
 import type { ModelPolicy } from "./retry.ts";
 import type { Step, Using } from "./step.ts";
 
@@ -32,6 +32,8 @@ export class Lane {
 	readonly #open = new Set<string>();
 	/** How many loops began here, by the hash of their first messages. */
 	readonly #loops = new Map<string, number>();
+	/** The requests of these loops. */
+	readonly #requests = new Map<string, GrowingRequest>();
 	/** Loops that went another way than is recorded: recorded answers are not theirs any more, even to an equal question. */
 	readonly #left = new Set<string>();
 	/** Why a step of this lane has stopped its program. */
@@ -127,6 +129,7 @@ export class Lane {
 		const of = fingerprint("loop", "", messages).slice(0, 32);
 		const occ = this.#loops.get(of) ?? 0;
 		this.#loops.set(of, occ + 1);
+		this.#requests.set(`${of}:${occ}`, new GrowingRequest());
 		const nameOf = (n: number): string => `${of}:${occ}:${n}`;
 		return {
 			nameOf,
@@ -170,14 +173,20 @@ export class Lane {
 		args,
 		round,
 	}: Pick<Step<never>, "kind" | "name" | "args" | "round">): Pick<Identity, "fp" | "occ"> {
-		const fp = fingerprint(kind, name, args);
-		let occ = this.#calls.get(fp) ?? 0;
-		if (round === undefined) return { fp, occ };
+		if (round === undefined) {
+			const fp = fingerprint(kind, name, args);
+			return { fp, occ: this.#calls.get(fp) ?? 0 };
+		}
 		const known = this.#known();
 		const before = known.get(round);
+		const isModel = kind === "model";
 		// A model's round is found even with another request, since prompts and tools may change; a tool call has to be equal.
-		if (before && (kind === "model" || before.fp === fp)) return before;
-		const isLeft = kind === "model" && this.#left.has(loopOf(round));
+		if (before && isModel) return before;
+		const request = isModel ? this.#requests.get(loopOf(round)) : undefined;
+		const fp = request?.fingerprint(name, args as ModelRequest) ?? fingerprint(kind, name, args);
+		if (before?.fp === fp) return before;
+		let occ = this.#calls.get(fp) ?? 0;
+		const isLeft = isModel && this.#left.has(loopOf(round));
 		const isOfOther = (each: RecordedStep): boolean => each.round !== undefined || isLeft;
 		for (let each = known.get(entryKey({ fp, occ })); each && isOfOther(each); each = known.get(entryKey({ fp, occ })))
 			occ++;

@@ -63,7 +63,12 @@ export async function runTurn(session: Session, turn: Seq, ports: TurnPorts): Pr
 	];
 	let now = 0;
 	/** What an earlier run has said before it called tools is not said again. */
-	let wasSaid = isSaid(session, turn, now);
+	const saidBefore = roundsSaid(session, turn);
+	const say = async (round: number, text: string): Promise<void> => {
+		if (saidBefore.has(round)) return;
+		await ports.keep(() => ports.log.append(assistantMessage({ text, turn, round }), session.scope));
+	};
+	let wasSaid = saidBefore.has(now);
 	const { rounds, handedOver } = await agentLoop(
 		lane,
 		ports.model,
@@ -80,15 +85,15 @@ export async function runTurn(session: Session, turn: Seq, ports: TurnPorts): Pr
 			async onReply({ text, toolCalls }, round) {
 				if (wasSaid && text && toolCalls.length === 0) ports.onText(text, round);
 				now = round + 1;
-				wasSaid = isSaid(session, turn, now);
-				if (text) await say(session, turn, round, text, ports);
+				wasSaid = saidBefore.has(now);
+				if (text) await say(round, text);
 			},
 			onResult: (call, result) => keepFailure(session, turn, call, result, ports),
 		},
 	);
 	if (handedOver?.error !== undefined) {
 		const said = `No ${handedOver.name} was started: ${handedOver.error}`;
-		await say(session, turn, rounds, said, ports);
+		await say(rounds, said);
 		ports.onText(said, rounds);
 	}
 	return finish(session, turn, ports);
@@ -99,15 +104,12 @@ const tooMany = (maxTurns: number): JournalError =>
 		maxTurns,
 	});
 
-/** Records a text of the turn, unless an earlier run has recorded it. */
-async function say(session: Session, turn: Seq, round: number, text: string, { log, keep }: TurnPorts): Promise<void> {
-	if (isSaid(session, turn, round)) return;
-	await keep(() => log.append(assistantMessage({ text, turn, round }), session.scope));
-}
-
-const isSaid = ({ view }: Session, turn: Seq, round: number): boolean =>
-	since(view.get(conversation), turn).some(
-		([item]) => item.type === "reply" && item.turn === turn && item.round === round,
+/** The rounds whose text an earlier run of the turn has recorded. */
+const roundsSaid = ({ view }: Session, turn: Seq): ReadonlySet<number> =>
+	new Set(
+		[...since(view.get(conversation), turn)].flatMap(([item]) =>
+			item.type === "reply" && item.turn === turn ? [item.round] : [],
+		),
 	);
 
 async function finish(session: Session, turn: Seq, { log, keep }: TurnPorts): Promise<void> {
@@ -132,8 +134,9 @@ async function keepFailure(
 	{ text, failed }: ToolResult,
 	{ log, keep }: TurnPorts,
 ): Promise<void> {
+	if (!failed) return;
 	const known = since(view.get(conversation), turn).some(
 		([item]) => item.type === "result" && item.turn === turn && item.step === id,
 	);
-	if (failed && !known) await keep(() => log.append(toolFailed({ turn, call: id, text }), scope));
+	if (!known) await keep(() => log.append(toolFailed({ turn, call: id, text }), scope));
 }
