@@ -182,6 +182,7 @@ describe("bad input ends with one clear line and a code of its own, and changes 
 		expect(JSON.parse(await asked.line('{"type":"init"'))).toMatchObject({
 			turn: expect.any(Number),
 			pid: first.child.pid,
+			session: "default/main",
 		});
 		expect(await run(here, ["log"])).toMatchObject({ code: 0 });
 		first.child.kill("SIGTERM");
@@ -216,6 +217,10 @@ test("stream-json begins with init, ends with result, and every line parses", as
 		"stream-json",
 	]);
 	const types = streamLines(ended).map(({ type }) => type);
+	expect(streamLines(ended)[0]).toEqual({
+		...{ type: "init", session: "default/main", model: "offline" },
+		...{ tip: expect.any(Number), pid: expect.any(Number) },
+	});
 	expect(ended.stdout.trimEnd().split("\n")).toHaveLength(types.length);
 	expect([types[0], types.at(-1)]).toEqual(["init", "result"]);
 	expect(types).toContain("plan_started");

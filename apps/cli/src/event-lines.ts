@@ -4,20 +4,46 @@ import {
 	ownTexts,
 	parentText,
 	questionLines,
+	scopeText,
 	scriptEventLines,
 	tokensText,
 	tookText,
 } from "@reyn/operator";
 import { asJson, asLine, oneLine } from "@reyn/operator/text";
-import type { BackgroundMessage, MeterReading, Restored, RuntimeEvent } from "@reyn/runtime";
+import {
+	type BackgroundMessage,
+	type MeterReading,
+	mainSession,
+	type Restored,
+	type RuntimeEvent,
+} from "@reyn/runtime";
 import { costBehind } from "./cost.ts";
 import { err } from "./print.ts";
 import type { Stopped } from "./stop.ts";
 import { reyn, type Suggest } from "./suggest.ts";
 
+/** The first line of `stream-json`: who works, from where, in which session, and with which model where nothing was begun with another. */
+interface Init {
+	readonly type: "init";
+	readonly tip: number;
+	readonly pid: number;
+	readonly session: string;
+	/** Absent: another process works, with its own. */
+	readonly model?: string;
+}
+
+/** @param session `default/main` by default */
+export const initLine = ({
+	session = scopeText(mainSession),
+	...more
+}: Omit<Init, "type" | "session"> & { readonly session?: string | undefined }): Init => ({
+	...{ type: "init", session },
+	...more,
+});
+
 /** A line of `stream-json`. The last one of a stream is always `result`. */
 export type StreamLine =
-	| { readonly type: "init"; readonly tip: number; readonly pid: number }
+	| Init
 	| { readonly type: "restored"; readonly restored: Restored }
 	| { readonly type: "message"; readonly message: BackgroundMessage }
 	| RuntimeEvent

@@ -13,6 +13,7 @@ import {
 import type { Runtime, ScriptEnd } from "@reyn/runtime";
 import { codeOf } from "@reyn/wal";
 import { type Globals, openForReading, openForWork, reading, stateOf } from "./context.ts";
+import { initLine } from "./event-lines.ts";
 import { CliError, exitCodeOfEnd } from "./exit-code.ts";
 import { bySignal, exitCodes } from "./exit-codes.ts";
 import { out } from "./print.ts";
@@ -38,7 +39,13 @@ export async function unlessHeld(
 		const there = await beginThere(verb, raw, "user", placesOf(globals));
 		if (!there) throw error;
 		if (verb.isAtOnce) return sayDone(verb, there.begun, format);
-		return await tellWorkThere(verb, reader, { ...there, after, format, state: stateOf(globals) });
+		return await tellWorkThere(verb, reader, {
+			...there,
+			after,
+			session: raw.session as string | undefined,
+			format,
+			state: stateOf(globals),
+		});
 	}
 }
 
@@ -64,6 +71,8 @@ interface WorkThere {
 	readonly pid: number;
 	/** The tip before it was begun. */
 	readonly after: number;
+	/** Where it was to be begun; undefined: nobody said. */
+	readonly session: string | undefined;
 	readonly format: OutputFormat;
 	readonly state: string;
 }
@@ -75,7 +84,7 @@ const LAST_MS = 1000;
 async function tellWorkThere(
 	verb: WorkVerb,
 	reader: Runtime,
-	{ begun, pid, after, format, state }: WorkThere,
+	{ begun, pid, after, session, format, state }: WorkThere,
 ): Promise<number> {
 	const telling = new Telling(format);
 	let reply = "";
@@ -89,7 +98,7 @@ async function tellWorkThere(
 	// A stop may come before any of it.
 	const went: { how: "over" | "taken back" | "left" | "asks"; end?: ScriptEnd | undefined } = { how: "left" };
 	const stopped = await untilStopped(reader, async (signal) => {
-		if (format === "stream-json") out.json({ type: "init", tip: after, pid, ...begun });
+		if (format === "stream-json") out.json(initLine({ tip: after, pid, session, ...begun }));
 		telling.say([...verb.lines(begun, reyn), `it works in process ${pid}, which has the log`]);
 		const [gone, over] = [new AbortController(), new AbortController()];
 		const looking = AbortSignal.any([signal, over.signal]);

@@ -9,8 +9,8 @@ import {
 	type StartedScript,
 } from "@reyn/runtime";
 import { askingHere } from "./asking.ts";
-import { type Globals, openToAsk, reading, watchTimeSlice } from "./context.ts";
-import { eventLines, meterLine, printSpace, stoppedLine } from "./event-lines.ts";
+import { type Globals, modelOf, openToAsk, reading, watchTimeSlice } from "./context.ts";
+import { eventLines, initLine, meterLine, printSpace, stoppedLine } from "./event-lines.ts";
 import { exitCodeOfEnd } from "./exit-code.ts";
 import { bySignal } from "./exit-codes.ts";
 import { unlessHeld } from "./held.ts";
@@ -68,12 +68,13 @@ async function runToItsEnd(
 	const begunWith = ({ scripts }: Runtime) =>
 		scripts.list().flatMap(({ run, model }) => (run === resumed ? [model] : []));
 	const runtime = await openToAsk(globals, { onEvent, ...(await askingHere(globals)) }, begunWith);
+	const model = await modelOf(globals);
 	// A stop may come before there is a run, or its end.
 	const ended: { run?: string; end: ScriptEnd } = {
 		end: { status: "stopped", reason: { message: "the process was asked to stop" } },
 	};
 	const stopped = await untilStopped(runtime, async () => {
-		if (format === "stream-json") stream({ type: "init", tip: runtime.wal.tip, pid: process.pid });
+		if (format === "stream-json") stream(initLine({ tip: runtime.wal.tip, pid: process.pid, model }));
 		const { run, end } = await begin(runtime);
 		say([`script run ${run}`]);
 		ended.run = run;

@@ -1,11 +1,11 @@
 /** A process that works and ends: `reyn run`, `reyn resume`, `reyn skill run`. */
-import { questionLines } from "@reyn/operator";
+import { questionLines, scopeText } from "@reyn/operator";
 import type { Runtime, RuntimeOptions, SessionScope } from "@reyn/runtime";
 import { codeOf } from "@reyn/wal";
 import { Option } from "commander";
 import { askingHere } from "./asking.ts";
-import { type Globals, openToAsk } from "./context.ts";
-import { meterLine, restoredLines, type StreamLine, stoppedLine } from "./event-lines.ts";
+import { type Globals, modelOf, openToAsk } from "./context.ts";
+import { initLine, meterLine, restoredLines, type StreamLine, stoppedLine } from "./event-lines.ts";
 import { exitCodeOf } from "./exit-code.ts";
 import { bySignal } from "./exit-codes.ts";
 import { out } from "./print.ts";
@@ -43,13 +43,16 @@ export async function work({ globals, format, restore = true, unanswered, sessio
 		onEvent: (event) => telling.event(event),
 		onMessage: (message) => telling.message(message),
 	});
+	const model = await modelOf(globals);
 	let stopped: Stopped | undefined;
 	let failure: Error | undefined;
 	try {
 		stopped = await untilStopped(runtime, async () => {
 			const restored = runtime.restored();
 			if (format === "stream-json") {
-				stream({ type: "init", tip: runtime.wal.tip, pid: process.pid });
+				stream(
+					initLine({ tip: runtime.wal.tip, pid: process.pid, ...(session && { session: scopeText(session) }), model }),
+				);
 				stream({ type: "restored", restored });
 			} else telling.say(restoredLines(restored));
 			if (restore) runtime.resume();
