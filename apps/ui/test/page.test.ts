@@ -385,6 +385,12 @@ describe("a person", () => {
 			await expect.poll(() => rows.count()).toBe(1);
 			expect(await rows.textContent()).toContain("Who keeps the lighthouse?");
 			const seq = /#(\d+)/.exec((await rows.textContent()) ?? "")?.[1];
+			await page.getByRole("searchbox", { name: "Filter of records" }).fill("seq:3");
+			await expect.poll(() => rows.first().textContent()).toContain("#3");
+			expect(await rows.count()).toBe(3);
+			expect(await page.getByRole("button", { name: "Newest" }).isDisabled()).toBe(true);
+			await page.getByRole("searchbox", { name: "Filter of records" }).fill("kind:user_prompt lighthouse");
+			await expect.poll(() => rows.first().textContent()).toContain(`#${seq}`);
 			await page.getByRole("button", { name: `Go to record ${seq}` }).click();
 			await expect.poll(() => page.url()).toContain(`#/m/${seq}`);
 			await page.getByRole("button", { name: "Check the log" }).click();
@@ -744,3 +750,15 @@ deepTest(
 		await expect.poll(() => page.locator(".banner").count()).toBe(0);
 	},
 );
+
+deepTest("a full disk is said while work of this page waits for it, and no longer", async () => {
+	await using own = await openHouse();
+	await using shown = await show({}, own);
+	const { page, served } = shown;
+	await page.locator('[role="treeitem"]').first().waitFor();
+	served.onEvent({ type: "disk_full", text: "no space left on device" });
+	await page.locator(".banner").getByText("The disk is full").waitFor();
+	expect(await page.locator(".banner").textContent()).toContain("no space left on device");
+	served.onEvent({ type: "disk_free" });
+	await expect.poll(() => page.locator(".banner").count()).toBe(0);
+});

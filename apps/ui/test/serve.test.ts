@@ -334,6 +334,32 @@ describe("work", () => {
 		expect((await other.ask("/api/state")).body).not.toHaveProperty("failed");
 	});
 
+	test("what keeps it from recording is said with the state, as long as it does, and a page that listens hears of both", async () => {
+		await using other = await openPage(house.subject);
+		const { served, token } = other;
+		const stream = await fetch(`http://127.0.0.1:${served.port}/api/follow`, {
+			headers: { authorization: `Bearer ${token}` },
+		});
+		const reader = (stream.body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream()).getReader();
+		let heard = "";
+		const hears = async (line: string): Promise<void> => {
+			while (!heard.includes(line)) heard += (await reader.read()).value ?? "";
+		};
+		const waiting = async () => (await other.ask("/api/state")).body.waiting;
+		expect(await waiting()).toBeUndefined();
+		served.onEvent({ type: "disk_full", text: "no space on the device" });
+		expect(await waiting()).toEqual({ for: "space", text: "no space on the device" });
+		await hears('{"waits":true}');
+		served.onEvent({ type: "disk_free" });
+		expect(await waiting()).toBeUndefined();
+		await hears('{"waits":false}');
+		served.onEvent({ type: "log_away", text: "no answer" });
+		expect(await waiting()).toEqual({ for: "log", text: "no answer" });
+		served.onEvent({ type: "log_back" });
+		expect(await waiting()).toBeUndefined();
+		await reader.cancel();
+	});
+
 	test("is begun by no page that only looks", async () => {
 		const answer = await house.ask("/api/begin", { verb: "ask", given: { text: "x" } });
 		expect([answer.status, answer.body.error.code]).toEqual([405, "UI_READ_ONLY"]);

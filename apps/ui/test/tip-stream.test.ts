@@ -8,6 +8,7 @@ import { expect, test } from "vitest";
 import { Reader } from "../src/server/reader.ts";
 import { Said } from "../src/server/said.ts";
 import { streamTips } from "../src/server/tip-stream.ts";
+import { Waiting } from "../src/server/waiting.ts";
 
 class Ending extends Reader {
 	override async *tips(): AsyncGenerator<number> {
@@ -21,7 +22,11 @@ test("the last tip is said, and nothing is written behind the end", async () => 
 	const reader = new Ending(() => Promise.reject(new Error("nothing is opened")));
 	const server = createServer((_, response) => {
 		response.on("error", (error) => wrong.push(error));
-		void streamTips(response, { reader, said: new Said(), timers: systemTimers }, new AbortController().signal);
+		void streamTips(
+			response,
+			{ reader, said: new Said(), waiting: new Waiting(), timers: systemTimers },
+			new AbortController().signal,
+		);
 	});
 	await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
 	const response = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
@@ -58,7 +63,7 @@ test("for a page that does not read nothing piles up, however much happens (H18)
 	const reader = new Busy(() => Promise.reject(new Error("nothing is opened")));
 	await streamTips(
 		response as unknown as ServerResponse,
-		{ reader, said, timers: systemTimers },
+		{ reader, said, waiting: new Waiting(), timers: systemTimers },
 		new AbortController().signal,
 	);
 	expect(response.headersSent).toBe(true);
@@ -84,16 +89,16 @@ test("a page hears a beat every ten seconds, by the timers, until it goes", asyn
 		}
 	}
 	const { promise: over, resolve: end } = Promise.withResolvers<void>();
-	class Waiting extends Reader {
+	class Quiet extends Reader {
 		override async *tips(): AsyncGenerator<number> {
 			yield 1;
 			await over;
 		}
 	}
 	const gone = new AbortController();
-	const reader = new Waiting(() => Promise.reject(new Error("nothing is opened")));
+	const reader = new Quiet(() => Promise.reject(new Error("nothing is opened")));
 	const response = new Hearing() as unknown as ServerResponse;
-	const streaming = streamTips(response, { reader, said: new Said(), timers }, gone.signal);
+	const streaming = streamTips(response, { reader, said: new Said(), waiting: new Waiting(), timers }, gone.signal);
 	for (let beats = 0; beats < 2; beats++) {
 		await expect.poll(() => due.length).toBe(beats + 1);
 		due.at(-1)?.run();

@@ -8,34 +8,43 @@ import { when } from "./words.ts";
 
 const WINDOW = 100;
 
-/** What is typed: `kind:step_ session:work`, and words. */
+/** What is typed: `kind:step_ session:work seq:40`, and words. */
 const recordFilter = signal("");
 /** What the window shows is older than this; undefined: it begins at the moment. */
 const before = signal<number | undefined>(undefined);
 /** Of which moment, and which filter, that is. */
 const of = signal("");
 
+const shownBefore = computed(() => (of.value === `${selected.value} ${recordFilter.value}` ? before.value : undefined));
+
 /** What is asked for. Another moment, or another filter, begins at its end again. */
 export const recordsWanted = computed(() => {
-	const { kind, session, words } = filterOf(recordFilter.value);
-	const moment = `${selected.value} ${recordFilter.value}`;
-	const from = of.value === moment ? before.value : undefined;
+	const { kind, session, seq, words } = filterOf(recordFilter.value);
 	return {
 		n: WINDOW,
-		before: from ?? (selected.value ?? 0) + 1,
+		before: shownBefore.value ?? (seq ?? selected.value ?? 0) + 1,
 		...(kind !== undefined && { kind }),
 		...(session !== undefined && { session }),
 		...(words !== "" && { words }),
 	};
 });
 
+interface Filter {
+	readonly kind?: string;
+	readonly session?: string;
+	/** The newest record that is shown, in place of the moment. */
+	readonly seq?: number;
+	readonly words: string;
+}
+
 /** Pure: what a filter asks for. Of a name that comes twice the last one counts. */
-function filterOf(text: string): { readonly kind?: string; readonly session?: string; readonly words: string } {
+function filterOf(text: string): Filter {
 	const words: string[] = [];
-	const named: { kind?: string; session?: string } = {};
+	const named: { kind?: string; session?: string; seq?: number } = {};
 	for (const word of text.split(/\s+/).filter(Boolean)) {
-		const [, name, value] = /^(kind|session):(.+)$/.exec(word) ?? [];
-		if (name === "kind" || name === "session") named[name] = value as string;
+		const [, name, value = ""] = /^(kind|session):(.+)$/.exec(word) ?? /^(seq):#?(\d{1,15})$/.exec(word) ?? [];
+		if (name === "kind" || name === "session") named[name] = value;
+		else if (name === "seq") named.seq = Number(value);
 		else words.push(word);
 	}
 	return { ...named, words: words.join(" ") };
@@ -52,7 +61,7 @@ export function LogHead() {
 			<input
 				type="search"
 				aria-label="Filter of records"
-				placeholder="kind:step_ session:main words"
+				placeholder="kind:step_ session:main seq:40 words"
 				value={recordFilter.value}
 				onInput={({ currentTarget }) => {
 					recordFilter.value = currentTarget.value;
@@ -64,7 +73,7 @@ export function LogHead() {
 }
 
 export function RawLog({ of: { records, next } }: { readonly of: Records }) {
-	const isAtEnd = recordsWanted.value.before === (selected.value ?? 0) + 1;
+	const isAtEnd = shownBefore.value === undefined;
 	return (
 		<>
 			{records.length === 0 && (

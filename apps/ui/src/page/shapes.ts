@@ -17,6 +17,8 @@ export interface ServerState {
 	readonly holder?: { readonly pid: number; readonly isHere: boolean } | null;
 	/** Why work that was begun here could not go on. */
 	readonly failed?: string;
+	/** What keeps it from recording now. */
+	readonly waiting?: { readonly for: "space" | "log"; readonly text: string };
 }
 
 export interface Entry {

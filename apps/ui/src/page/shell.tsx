@@ -144,6 +144,14 @@ function Banner() {
 		<>
 			<div class="banners" role="alert">
 				{isGone && <p class="banner">The server is gone. What you see is as of #{tip.value}.</p>}
+				{server.value?.waiting && (
+					<p class="banner">
+						{server.value.waiting.for === "space"
+							? "The disk is full: what is worked on here waits until there is space. What is recorded is safe. "
+							: "The log cannot be reached: what is worked on here waits for it. What is recorded is safe. "}
+						<Text of={server.value.waiting.text} />
+					</p>
+				)}
 				{server.value?.failed !== undefined && (
 					<p class="banner">
 						What was begun here could not go on: <Text of={server.value.failed} />

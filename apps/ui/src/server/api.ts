@@ -17,6 +17,7 @@ import type { Keys } from "./keys.ts";
 import { Previews } from "./previews.ts";
 import type { Reader } from "./reader.ts";
 import type { Subject } from "./subject.ts";
+import type { Waiting } from "./waiting.ts";
 
 /** A verb, on a button. */
 const say: Say = (texts, ...words) => String.raw({ raw: texts }, ...words);
@@ -41,11 +42,13 @@ export class Api {
 	readonly #subject: Subject;
 	readonly #reader: Reader;
 	readonly #keys: Keys;
+	readonly #waiting: Waiting;
 	readonly #previews = new Previews();
 	/** Why work of this process could not go on. */
 	#failed: string | undefined;
 
-	constructor(subject: Subject, reader: Reader, keys: Keys) {
+	constructor(subject: Subject, reader: Reader, keys: Keys, waiting: Waiting) {
+		this.#waiting = waiting;
 		this.#subject = subject;
 		this.#reader = reader;
 		this.#keys = keys;
@@ -104,6 +107,7 @@ export class Api {
 			wal: { torn: torn?.bytes ?? null },
 			verbs: offered,
 			...(pid !== undefined && { holder: pid && { pid, isHere: pid === process.pid } }),
+			...(this.#waiting.now && { waiting: this.#waiting.now }),
 			...(this.#failed !== undefined && { failed: this.#failed }),
 		};
 	}

@@ -9,6 +9,7 @@ import { pageFiles } from "./files.ts";
 import { Keys } from "./keys.ts";
 import { Reader } from "./reader.ts";
 import type { Subject } from "./subject.ts";
+import { Waiting } from "./waiting.ts";
 
 export interface CopyOptions {
 	/** How many moments are in it: the newest. Default: 200 */
@@ -38,7 +39,7 @@ export async function copyPage(
 		await reader.use(async (runtime) => runtime.conversation(session));
 		const made = new Date(clock.now()).toISOString().slice(0, 16).replace("T", " ");
 		const readOnly = `this is a copy, made at ${made} UTC`;
-		const api = new Api({ name, session, log, open, readOnly }, reader, new Keys(clock));
+		const api = new Api({ name, session, log, open, readOnly }, reader, new Keys(clock), new Waiting());
 		return await pageOf(await answersOf(api, scopeText(session), { moments, onProgress }));
 	} finally {
 		await reader.close();

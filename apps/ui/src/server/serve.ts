@@ -14,6 +14,7 @@ import { Reader } from "./reader.ts";
 import { Said } from "./said.ts";
 import type { Subject } from "./subject.ts";
 import { streamTips } from "./tip-stream.ts";
+import { Waiting } from "./waiting.ts";
 
 export interface ServeOptions {
 	/** Default: one that is free. */
@@ -27,7 +28,7 @@ export interface Served extends AsyncDisposable {
 	/** The address for one browser, with a code that is taken once, within a minute. */
 	readonly address: string;
 	readonly port: number;
-	/** Takes the events of a runtime that works in this process: an answer is shown as it comes. */
+	/** Takes the events of a runtime that works in this process: an answer is shown as it comes, and what it waits for. */
 	onEvent(event: RuntimeEvent): void;
 	close(): Promise<void>;
 }
@@ -72,7 +73,10 @@ export async function serve(subject: Subject, options: ServeOptions = {}): Promi
 		await site.close();
 	};
 	const address = `http://127.0.0.1:${portOf(server)}/#k=${site.code}`;
-	const onEvent = (event: RuntimeEvent): void => site.said.take(event);
+	const onEvent = (event: RuntimeEvent): void => {
+		site.said.take(event);
+		site.waiting.take(event);
+	};
 	return { address, port: portOf(server), onEvent, close, [Symbol.asyncDispose]: close };
 }
 
@@ -84,13 +88,14 @@ class Site {
 	readonly #timers: Timers;
 	readonly #stopped = new AbortController();
 	readonly said = new Said();
+	readonly waiting = new Waiting();
 
 	constructor(subject: Subject, files: ReadonlyMap<string, PageFile>, keys: Keys, timers: Timers) {
 		this.#timers = timers;
 		this.#files = files;
 		this.#keys = keys;
 		this.#reader = new Reader(() => subject.open());
-		this.#api = new Api(subject, this.#reader, keys);
+		this.#api = new Api(subject, this.#reader, keys, this.waiting);
 	}
 
 	get code(): string {
@@ -129,9 +134,13 @@ class Site {
 		if (!isOpen(url) && !this.#keys.isHeldBy(headersOf(request.rawHeaders, "authorization")))
 			throw new UiError("UI_NO_KEY", "this needs the key of the page");
 		if (url === "/api/state") return answerJson(response, 200, await this.#api.state(signal));
-		if (url === "/api/follow")
-			return streamTips(response, { reader: this.#reader, said: this.said, timers: this.#timers }, signal);
+		if (url === "/api/follow") return this.#follow(response, signal);
 		answerJson(response, 200, await this.#api.answer(url, await readBody(request), signal));
+	}
+
+	#follow(response: ServerResponse, signal: AbortSignal): Promise<void> {
+		const { said, waiting } = this;
+		return streamTips(response, { reader: this.#reader, said, waiting, timers: this.#timers }, signal);
 	}
 
 	#refuse(response: ServerResponse, status: number, message: string): void {
