@@ -97,7 +97,7 @@ export class Lineage {
 	}
 
 	/** The line of history that ends at `to` (0 … tip), for the records in `scope`. */
-	path(to: Seq, scope: Scope): Path {
+	path(to: Seq, scope: Scope): LinePath {
 		return new LinePath(this.#linesTo(to), to, scope);
 	}
 
@@ -168,7 +168,7 @@ export class Lineage {
 	}
 }
 
-class LinePath implements Path {
+export class LinePath implements Path {
 	readonly tip: Seq;
 	readonly scope: Scope;
 	readonly #lines: Lines;
@@ -183,6 +183,11 @@ class LinePath implements Path {
 
 	rangesAfter(seq: Seq): readonly SeqRange[] {
 		return rangesOf(this.#lines.inAny(this.scope).edges(seq), this.tip);
+	}
+
+	/** The seqs at which a record of this scope and kind is on it; those beyond its tip do not count. */
+	lineOf(record: Omit<Located, "seq">): Line {
+		return this.#lines.of(record);
 	}
 
 	has(record: Located): boolean {
@@ -217,7 +222,7 @@ class Lines {
 	}
 
 	/** The seqs at which a record of this scope and kind is on its line. */
-	of({ scope, kind }: Located): Line {
+	of({ scope, kind }: Omit<Located, "seq">): Line {
 		if (isOutside(kind)) return this.#straight;
 		if (this.#only) return this.#only;
 		const group = this.#groups.ofKind(kind);

@@ -17,6 +17,7 @@ import { type HypotheticalHistory, hypothetical } from "./hypothetical.ts";
 import { Lineage, type Reset } from "./lineage.ts";
 import { overlap } from "./live.ts";
 import { recordAt } from "./record-at.ts";
+import { type RecordCount, RecordCounts } from "./record-counts.ts";
 import { checkpoint, isMeta, isOutside, reset } from "./records.ts";
 import type { Retained } from "./retained.ts";
 import type { TimelineIndex } from "./timeline-index.ts";
@@ -58,6 +59,7 @@ export class Reading {
 	readonly folded: readonly string[];
 	readonly #from: Sources;
 	readonly #foldsFacts: boolean;
+	readonly #counts: RecordCounts;
 	#lineage: Lineage;
 
 	constructor(from: Sources, retained: Retained, timelineIndex: TimelineIndex) {
@@ -67,6 +69,7 @@ export class Reading {
 		this.timelineIndex = timelineIndex;
 		this.folded = kindsOf(projections);
 		this.#from = { ...from, projections };
+		this.#counts = new RecordCounts(from.wal);
 		this.#foldsFacts = this.folded.some(isOutside);
 		const resets = timelineIndex.retained.flatMap((record) => (reset.is(record) ? [resetOf(record)] : []));
 		this.#lineage = new Lineage(resets, from.wal.tip, { isMeta });
@@ -126,6 +129,12 @@ export class Reading {
 		const path = this.lineage.path(through, {});
 		const from = Math.max(after, this.retained.retainedFrom - 1);
 		for await (const record of this.wal.read({ after: from, through, scope })) if (path.has(record)) yield record;
+	}
+
+	/** The records that `history` gives, counted. */
+	count(after: Seq, scope: Scope, through: Seq = this.wal.tip): Promise<readonly RecordCount[]> {
+		const gone = this.retained.retainedFrom - 1;
+		return this.#counts.count(this.lineage.path(through, {}), Math.max(after, gone), scope, gone);
 	}
 
 	lacks(after: Seq, scope: Scope, through: Seq = this.wal.tip): boolean {
