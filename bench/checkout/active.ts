@@ -61,7 +61,7 @@ export function askActive({ resets: count, targets }: ActiveOrder): Asked {
 	const withMs = performance.now() - from;
 	next.isActive({ seq: 1, kind: ENTRY_KIND, scope: SCOPE });
 	const firstMs = performance.now() - from - withMs;
-	const { ranges } = lineage.path(tip, SCOPE);
+	const ranges = lineage.path(tip, SCOPE).rangesAfter(0);
 	return { ranges: ranges.length, ns, ...(scanned && { scanNs: scanned.ns }), withMs, firstMs };
 }
 

@@ -46,8 +46,8 @@ class Ledger {
 	#through: Seq;
 	/** By what they are put together by. */
 	readonly #sums = new Map<Grouping, Sums>();
-	/** After how many moves they were counted. */
-	#moves = 0;
+	/** The newest move when they were counted. */
+	#moved = 0;
 	#asked: Promise<unknown> = Promise.resolve();
 
 	/** @param since the first record that there is */
@@ -71,8 +71,8 @@ class Ledger {
 		const through = wal.tip;
 		await this.#read(through, wal);
 		const { lineage } = timeline;
-		if (lineage.resets.length !== this.#moves) this.#sums.clear();
-		this.#moves = lineage.resets.length;
+		if (lineage.newest !== this.#moved) this.#sums.clear();
+		this.#moved = lineage.newest;
 		const sums = this.#sums.get(by) ?? new Sums(by, prices);
 		this.#sums.set(by, sums);
 		for (const payment of this.#found.slice(sums.counted))

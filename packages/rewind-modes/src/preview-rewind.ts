@@ -162,13 +162,9 @@ async function interval(
 	const counts = { conversation: 0, code: 0, other: 0 };
 	const sessions = new Set<string>();
 	const runs = new Set<string>();
-	/** A log gives equal scopes as one object: most records need no name. */
-	let last: Scope | undefined;
-	for await (const { kind, scope: own } of timeline.history(target, scope, through)) {
+	for (const { kind, scope: own, count } of await timeline.count(target, scope, through)) {
 		if (isMeta(kind) || isOutside(kind)) continue;
-		counts[facetOf(kind, facets)]++;
-		if (own === last) continue;
-		last = own;
+		counts[facetOf(kind, facets)] += count;
 		if (own.session !== undefined)
 			sessions.add(scopeKey({ ...(own.agent === undefined ? {} : { agent: own.agent }), session: own.session }));
 		if (own.run !== undefined) runs.add(own.run);

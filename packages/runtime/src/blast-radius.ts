@@ -212,7 +212,7 @@ export async function paidAgainBy(runtime: Runtime, run: string, scope: SessionS
 	const { started } = runtime.findSkillRun(run);
 	const paidAgain = new PaidAgain();
 	const name = `${SKILL}/${run}`;
-	if (!lineage.resets.some(({ seq }) => seq > started)) return paidAgain.of([name], prices);
+	if (lineage.newest <= started) return paidAgain.of([name], prices);
 	if (started < retainedFrom) return undefined;
 	const spent = (await timeline.wholeLog.live()).view.get(spentByDay);
 	const left: (readonly [WalRecord, Payment])[] = [];

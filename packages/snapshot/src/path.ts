@@ -12,8 +12,8 @@ export interface Path {
 	/** The last seq of the path: its state is the one at this seq. */
 	readonly tip: Seq;
 	readonly scope: Scope;
-	/** The ranges to read, ascending and disjoint. Every record of the path lies in one of them, or is at hand. */
-	readonly ranges: readonly SeqRange[];
+	/** The ranges after a seq to read, ascending and disjoint. Every later record of the path lies in one of them, or is at hand. */
+	rangesAfter(seq: Seq): readonly SeqRange[];
 	/**
 	 * The records of the path after a seq that are in memory, in order, even if the log has them no more. They may also lie in the ranges,
 	 * and be of other scopes or kinds. Absent: there are none.
@@ -31,7 +31,7 @@ export function straightPath(tip: Seq, scope: Scope): Path {
 	return {
 		tip,
 		scope,
-		ranges: tip > 0 ? [{ after: 0, through: tip }] : [],
+		rangesAfter: (seq) => (seq < tip ? [{ after: seq, through: tip }] : []),
 		has: ({ seq }) => seq <= tip,
 		isBase: (seq) => seq <= tip,
 	};

@@ -69,9 +69,8 @@ async function replay(from: Sources, path: Path, base: View): Promise<View> {
 		for (; !next.done && next.value.seq < seq; next = atHand.next())
 			if (next.value.seq > view.seq) view = view.apply(next.value);
 	};
-	for (const { after, through } of path.ranges) {
-		if (through <= base.seq) continue;
-		const range = { after: Math.max(after, base.seq), through, scope: path.scope, kinds: { only: kinds } };
+	for (const { after, through } of path.rangesAfter(base.seq)) {
+		const range = { after, through, scope: path.scope, kinds: { only: kinds } };
 		try {
 			for await (const record of from.wal.read(range)) {
 				if (!path.has(record)) continue;

@@ -136,17 +136,14 @@ export const writeBeginning = (kept: BlobStore, log: string, first: Seq): Promis
 export function pathIn(index: BranchIndex, path: Path): Path {
 	const first = firstOf(index, path.scope);
 	if (first <= 1) return path;
-	const ranges = path.ranges
-		.filter(({ through }) => through >= first)
-		.map(({ after, through }) => ({ after: Math.max(after, first - 1), through }));
-	return withRanges(path, ranges);
+	return withRanges(path, (seq) => path.rangesAfter(Math.max(seq, first - 1)));
 }
 
 /** The same path with fewer ranges to read. */
-export const withRanges = (path: Path, ranges: readonly SeqRange[]): Path => ({
+export const withRanges = (path: Path, rangesAfter: (seq: Seq) => readonly SeqRange[]): Path => ({
 	tip: path.tip,
 	scope: path.scope,
-	ranges,
+	rangesAfter,
 	has: (record) => path.has(record),
 	isBase: (seq, kinds) => path.isBase(seq, kinds),
 });
@@ -154,7 +151,7 @@ export const withRanges = (path: Path, ranges: readonly SeqRange[]): Path => ({
 /** Can the state at the end of a path be made from kept states and the records that are left? */
 export function isKept({ bases, retainedFrom }: BranchIndex, path: Path, kinds: readonly string[]): boolean {
 	const base = bases.find(({ seq }) => seq <= path.tip && path.isBase(seq, kinds))?.seq ?? 0;
-	return path.ranges.every(({ after, through }) => through <= base || Math.max(after, base) >= retainedFrom - 1);
+	return path.rangesAfter(base).every(({ after }) => after >= retainedFrom - 1);
 }
 
 /** The first seq that may have a record of the scope; 0 when records of it were removed and no state of it is kept. */

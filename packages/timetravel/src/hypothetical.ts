@@ -1,7 +1,8 @@
 /** The history as a reset would leave it, for previews. Nothing is written. */
 import type { Path, View } from "@reyn/snapshot";
 import type { Scope, Seq, WalRecord } from "@reyn/wal";
-import type { Lineage } from "./lineage.ts";
+import { Lineage } from "./lineage.ts";
+import { isMeta } from "./records.ts";
 import type { Coverage } from "./undo.ts";
 
 export interface HypotheticalHistory {
@@ -28,7 +29,8 @@ export function hypothetical(
 	stateOf: (path: Path) => Promise<View>,
 ): HypotheticalHistory {
 	const { tip } = lineage;
-	const after = lineage.with({ seq: tip + 1, target, ...coverage });
+	// Anew, since the lineage itself goes on from its own end.
+	const after = new Lineage([...lineage.resets, { seq: tip + 1, target, ...coverage }], tip + 1, { isMeta });
 	return {
 		isActive: (record) => after.isActive(record),
 		isActiveInAny: (seq, scope) => after.isAncestorInAny(seq, scope),
@@ -42,9 +44,11 @@ function endingAt(tip: Seq, path: Path): Path {
 	return {
 		tip,
 		scope: path.scope,
-		ranges: path.ranges
-			.map(({ after, through }) => ({ after, through: Math.min(through, tip) }))
-			.filter(({ after, through }) => after < through),
+		rangesAfter: (seq) =>
+			path
+				.rangesAfter(seq)
+				.map(({ after, through }) => ({ after, through: Math.min(through, tip) }))
+				.filter(({ after, through }) => after < through),
 		has: (record) => path.has(record),
 		isBase: (seq, kinds) => path.isBase(seq, kinds),
 	};

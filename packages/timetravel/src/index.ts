@@ -10,6 +10,7 @@ export type { Checkout, CheckoutOptions, StayOptions, StepOptions, Stepped } fro
 export type { TimelineOptions } from "./options.ts";
 export type { OutcomeReport, Outcomes } from "./outcomes.ts";
 export type { Checkpoint, Label, Window } from "./reading.ts";
+export type { RecordCount } from "./record-counts.ts";
 export { checkpoint, isOutside, label, reset, resetSettled, stepLate, timetravelRecords } from "./records.ts";
 export type { Floor, RetentionPolicy, Unfolded, Unknown } from "./retention.ts";
 export { type Covers, openSession, type Session, type Work } from "./session.ts";

@@ -1,7 +1,8 @@
 /** Lineage: which records count for a state, in a log whose resets have gone back and left parts behind (docs/adr/0006). */
 import type { Path, SeqRange } from "@reyn/snapshot";
-import { type Scope, type Seq, type WalRecord, within } from "@reyn/wal";
+import { type Scope, type Seq, scopeKey, type WalRecord, within } from "@reyn/wal";
 import { type Branch, branchTree } from "./branches.ts";
+import { Ancestry, type Edges, type Line, onAny, onEvery, straightLine } from "./line.ts";
 import { isOutside } from "./records.ts";
 
 /** The parts of a reset record that lineage needs. */
@@ -34,65 +35,93 @@ type Located = Pick<WalRecord, "seq" | "scope" | "kind">;
  * Scopes must nest: records and resets that name a session name its agent too, or none does.
  */
 export class Lineage {
-	/** Ascending by seq, none beyond the tip. */
-	readonly resets: readonly Reset[];
 	readonly tip: Seq;
-	readonly #options: LineageOptions;
-	/** The paths to the tip. All seqs since the newest reset share them; only a new reset changes them. */
-	readonly #current: Paths;
+	/** The seq of the newest reset, or 0. */
+	readonly newest: Seq;
+	/** Of resets that came later too: moments of one history share it. */
+	readonly #groups: Groups;
+	/** How many of its resets count here. */
+	readonly #count: number;
+	/** The lines to the tip. All seqs since the newest reset share them; only a new reset changes them. */
+	readonly #current: Lines;
 
-	/** @param current for `advance` alone, which hands on the paths that are known already */
+	/**
+	 * @param resets ascending by seq, none beyond the tip
+	 * @param known for `advance` and `with` alone, which hand on what is known already
+	 */
 	constructor(
 		resets: readonly Reset[],
 		tip: Seq,
 		options: LineageOptions,
-		current = new Paths(new Groups(resets, options), Number.MAX_SAFE_INTEGER),
+		known: { readonly groups: Groups; readonly count: number; readonly current?: Lines } = {
+			groups: new Groups(resets, options),
+			count: resets.length,
+		},
 	) {
-		const newest = newestOf(resets);
+		const { groups, count } = known;
+		const newest = groups.resets[count - 1]?.seq ?? 0;
 		if (tip < newest) throw new RangeError(`expected a tip at or after the newest reset, ${newest}; got ${tip}`);
-		this.resets = resets;
 		this.tip = tip;
-		this.#options = options;
-		this.#current = current;
+		this.newest = newest;
+		this.#groups = groups;
+		this.#count = count;
+		this.#current = known.current ?? new Lines(groups, Number.MAX_SAFE_INTEGER, newest);
 	}
 
-	/** The same history after more records, none of them a reset. O(1): the known paths stay. */
+	/** All resets, ascending by seq: O(resets). */
+	get resets(): readonly Reset[] {
+		return this.resetsAfter(0);
+	}
+
+	/** The resets after a seq, ascending. */
+	resetsAfter(seq: Seq): readonly Reset[] {
+		const { resets } = this.#groups;
+		let from = this.#count;
+		while (from > 0 && (resets[from - 1] as Reset).seq > seq) from--;
+		return resets.slice(from, this.#count);
+	}
+
+	/** The same history after more records, none of them a reset. O(1): the known lines stay. */
 	advance(tip: Seq): Lineage {
-		return new Lineage(this.resets, tip, this.#options, this.#current);
+		return new Lineage([], tip, this.#groups.options, {
+			groups: this.#groups,
+			count: this.#count,
+			current: this.#current,
+		});
 	}
 
-	/** The same history after one more reset: O(resets). */
+	/** The same history after one more reset. O(log resets) at its end, where no reset like it came before O(resets). */
 	with(reset: Reset, tip: Seq = reset.seq): Lineage {
-		return new Lineage([...this.resets, reset], tip, this.#options);
+		const groups = this.#groups.with(reset, this.#count);
+		return new Lineage([], tip, groups.options, { groups, count: this.#count + 1 });
 	}
 
 	/** The line of history that ends at `to` (0 … tip), for the records in `scope`. */
-	path(to: Seq, scope: Scope): Path {
-		return new LinePath(this.#pathsTo(to), to, scope);
+	path(to: Seq, scope: Scope): LinePath {
+		return new LinePath(this.#linesTo(to), to, scope);
 	}
 
 	/** Does this record count at the tip? */
 	isActive(record: Located): boolean {
-		return record.seq <= this.tip && holds(this.#current.of(record), record.seq);
+		return record.seq <= this.tip && this.#current.of(record).holds(record.seq);
 	}
 
 	/** Is `seq` an ancestor of `of` (or `of` itself) in every class that a reset with this scope and drop would cover? */
 	isAncestor(seq: Seq, scope: Scope, drop?: readonly string[], of: Seq = this.tip): boolean {
-		const covered = drop?.filter((kind) => !this.#options.isMeta(kind));
-		return seq === 0 || (seq <= of && holds(this.#pathsTo(of).ancestors(scope, covered), seq));
+		const covered = drop?.filter((kind) => !this.#groups.options.isMeta(kind));
+		return seq === 0 || (seq <= of && this.#linesTo(of).ancestors(scope, covered).holds(seq));
 	}
 
 	/** The ancestors of `of` in every class in the scope that are nearest to `seq`: it itself, or the one before it and the one after it. */
 	nearestAncestors(seq: Seq, scope: Scope, of: Seq): readonly [before: Seq, after: Seq] {
-		const edges = this.#pathsTo(of).inEvery(scope);
-		const before = countBefore(edges, seq);
-		if (seq === 0 || before % 2 === 1) return [seq, seq];
-		return [edges[before - 1] ?? 0, (edges[before] ?? of - 1) + 1];
+		if (seq === 0) return [0, 0];
+		const line = this.#linesTo(of).inEvery(scope);
+		return [line.upTo(seq), line.from(seq) ?? of];
 	}
 
 	/** Is `seq` an ancestor of the tip in any class in the scope? Then records of the scope after `seq` may count. */
 	isAncestorInAny(seq: Seq, scope: Scope): boolean {
-		return seq === 0 || (seq <= this.tip && holds(this.#current.inAny(scope), seq));
+		return seq === 0 || (seq <= this.tip && this.#current.inAny(scope).holds(seq));
 	}
 
 	/**
@@ -100,10 +129,10 @@ export class Lineage {
 	 * target < seq < reset; for a meta record, the newest of any class in its scope. A record that is active has none, and so has
 	 * a fact.
 	 */
-	abandonedBy(record: Located): Seq | undefined {
-		if (record.seq > this.tip) return undefined;
-		const resets = this.#current.classesOf(record).map((path) => gapEnd(path, record.seq));
-		return Math.max(0, ...resets) || undefined;
+	abandonedBy({ seq, ...record }: Located): Seq | undefined {
+		if (seq > this.tip) return undefined;
+		const lines = this.#current.classesOf({ seq, ...record }).filter((line) => !line.holds(seq));
+		return lines.length === 0 ? undefined : Math.max(...lines.map((line) => line.from(seq) as Seq));
 	}
 
 	/**
@@ -114,15 +143,15 @@ export class Lineage {
 		{ target, scope, drop }: Omit<Reset, "seq">,
 		through: Seq,
 	): Readonly<Record<"leaves" | "returns" | "stays", boolean>> {
-		const now = this.#current.classesIn(scope, drop);
-		const then = this.#pathsTo(target)
+		const now = this.#current.classesIn(scope, drop).map((line) => line.edges(0));
+		const then = this.#linesTo(target)
 			.classesIn(scope, drop)
-			.map((edges) => upTo(edges, target));
+			.map((line) => line.edges(0));
 		const isAll = drop === undefined && within({}, scope);
 		return {
 			leaves: now.some((edges, i) => exceeds(edges, then[i] as Edges, through)),
 			returns: then.some((edges, i) => exceeds(edges, now[i] as Edges, through)),
-			stays: !isAll && exceeds(this.#current.inAny({}), Float64Array.of(0, target), through),
+			stays: !isAll && exceeds(this.#current.inAny({}).edges(target), [0, target], through),
 		};
 	}
 
@@ -134,118 +163,126 @@ export class Lineage {
 		);
 	}
 
-	#pathsTo(to: Seq): Paths {
-		return to >= newestOf(this.resets) ? this.#current : new Paths(this.#current.groups, to);
+	#linesTo(to: Seq): Lines {
+		return to >= this.newest ? this.#current : new Lines(this.#groups, to, this.newest);
 	}
 }
 
-class LinePath implements Path {
+export class LinePath implements Path {
 	readonly tip: Seq;
 	readonly scope: Scope;
-	readonly #paths: Paths;
-	#ranges: readonly SeqRange[] | undefined;
+	readonly #lines: Lines;
 	/** A cache of the seqs that are bases for some kinds: a search through thousands of snapshots asks with the same kinds. */
-	#bases: { readonly kinds: readonly string[]; readonly edges: Edges } | undefined;
+	#bases: { readonly kinds: readonly string[]; readonly line: Line } | undefined;
 
-	constructor(paths: Paths, tip: Seq, scope: Scope) {
-		this.#paths = paths;
+	constructor(lines: Lines, tip: Seq, scope: Scope) {
+		this.#lines = lines;
 		this.tip = tip;
 		this.scope = scope;
 	}
 
-	get ranges(): readonly SeqRange[] {
-		this.#ranges ??= rangesOf(this.#paths.inAny(this.scope), this.tip);
-		return this.#ranges;
+	rangesAfter(seq: Seq): readonly SeqRange[] {
+		return rangesOf(this.#lines.inAny(this.scope).edges(seq), this.tip);
+	}
+
+	/** The seqs at which a record of this scope and kind is on it; those beyond its tip do not count. */
+	lineOf(record: Omit<Located, "seq">): Line {
+		return this.#lines.of(record);
 	}
 
 	has(record: Located): boolean {
-		return record.seq <= this.tip && holds(this.#paths.of(record), record.seq);
+		return record.seq <= this.tip && this.#lines.of(record).holds(record.seq);
 	}
 
 	isBase(seq: Seq, kinds: readonly string[]): boolean {
-		if (this.#bases?.kinds !== kinds) this.#bases = { kinds, edges: this.#paths.ancestors(this.scope, kinds) };
-		return seq === 0 || (seq <= this.tip && holds(this.#bases.edges, seq));
+		if (this.#bases?.kinds !== kinds) this.#bases = { kinds, line: this.#lines.ancestors(this.scope, kinds) };
+		return seq === 0 || (seq <= this.tip && this.#bases.line.holds(seq));
 	}
 }
 
-/** The paths of all classes to one seq; each is walked when it is first asked for. */
-class Paths {
-	readonly groups: Groups;
+/** The lines of all classes to one seq. */
+class Lines {
+	readonly #groups: Groups;
 	readonly #to: Seq;
-	readonly #ofClass = new Map<number, Edges>();
-	readonly #inEvery = new Map<number, Edges>();
-	/** The path of facts: all records, as if there were no resets. */
-	readonly #straight: Edges;
+	/** No reset after it counts. */
+	readonly #newest: Seq;
+	readonly #ofClass = new Map<number, Line>();
+	readonly #inEvery = new Map<number, Line>();
+	/** The line of facts. */
+	readonly #straight: Line;
+	/** The line of all classes, where they share one. */
+	readonly #only: Line | undefined;
 
-	constructor(groups: Groups, to: Seq) {
-		this.groups = groups;
+	constructor(groups: Groups, to: Seq, newest: Seq) {
+		this.#groups = groups;
 		this.#to = to;
-		this.#straight = Float64Array.of(0, to);
+		this.#newest = newest;
+		this.#straight = straightLine(to);
+		this.#only = groups.isOne ? this.#lineOf({}, OTHER) : undefined;
 	}
 
-	/** The seqs at which a record of this scope and kind is on its path. */
-	of({ scope, kind }: Located): Edges {
+	/** The seqs at which a record of this scope and kind is on its line. */
+	of({ scope, kind }: Omit<Located, "seq">): Line {
 		if (isOutside(kind)) return this.#straight;
-		if (this.groups.isOne) return this.#walk({}, OTHER);
-		const group = this.groups.ofKind(kind);
-		return group === META ? this.inEvery(scope) : this.#walk(scope, group);
+		if (this.#only) return this.#only;
+		const group = this.#groups.ofKind(kind);
+		return group === META ? this.inEvery(scope) : this.#lineOf(scope, group);
 	}
 
-	/** The path of the record's class; for a meta record, those of all classes in its scope; for a fact, none. */
-	classesOf({ scope, kind }: Located): Edges[] {
-		const group = this.groups.ofKind(kind);
+	/** The line of the record's class; for a meta record, those of all classes in its scope; for a fact, none. */
+	classesOf({ scope, kind }: Located): Line[] {
+		const group = this.#groups.ofKind(kind);
 		if (group === OUTSIDE) return [];
-		return group === META ? this.#classesIn(scope) : [this.#walk(scope, group)];
+		return group === META ? this.#classesIn(scope) : [this.#lineOf(scope, group)];
 	}
 
 	/** The seqs that are ancestors in every class of these kinds (absent means all) in the scope; genesis is one always. */
-	ancestors(scope: Scope, kinds?: readonly string[]): Edges {
-		const groups = kinds && new Set(kinds.map((kind) => this.groups.ofKind(kind)));
+	ancestors(scope: Scope, kinds?: readonly string[]): Line {
+		const groups = kinds && new Set(kinds.map((kind) => this.#groups.ofKind(kind)));
 		// A meta record is judged by all classes.
 		if (!groups || groups.has(META)) return this.inEvery(scope);
 		groups.delete(OUTSIDE);
-		const paths = this.#classesIn(scope, [...groups]);
-		return paths.length > 0 ? overlay(paths, paths.length) : this.#straight;
+		const lines = this.#classesIn(scope, [...groups]);
+		return lines.length > 0 ? onEvery(lines) : this.#straight;
 	}
 
-	/** The paths of the classes that a reset of this scope and drop covers, always in the same order. */
-	classesIn(scope: Scope, drop?: readonly string[]): readonly Edges[] {
+	/** The lines of the classes that a reset of this scope and drop covers, always in the same order. */
+	classesIn(scope: Scope, drop?: readonly string[]): readonly Line[] {
 		const kinds = drop
-			? [...new Set(drop.map((kind) => this.groups.ofKind(kind)))].filter((kind) => kind >= OTHER)
-			: this.groups.kinds;
-		return this.groups.scopesIn(scope).flatMap((each) => kinds.map((kind) => this.#walk(each, kind)));
+			? [...new Set(drop.map((kind) => this.#groups.ofKind(kind)))].filter((kind) => kind >= OTHER)
+			: this.#groups.kinds;
+		return this.#groups.scopesIn(scope).flatMap((each) => kinds.map((kind) => this.#lineOf(each, kind)));
 	}
 
 	/** The seqs that are ancestors in every class in the scope. */
-	inEvery(scope: Scope): Edges {
-		const key = this.groups.ofScope(scope);
-		let edges = this.#inEvery.get(key);
-		if (!edges) {
-			const paths = this.#classesIn(scope);
-			edges = overlay(paths, paths.length);
-			this.#inEvery.set(key, edges);
+	inEvery(scope: Scope): Line {
+		const key = this.#groups.ofScope(scope);
+		let line = this.#inEvery.get(key);
+		if (!line) {
+			line = onEvery(this.#classesIn(scope));
+			this.#inEvery.set(key, line);
 		}
-		return edges;
+		return line;
 	}
 
 	/** The seqs that are ancestors in any class in the scope. */
-	inAny(scope: Scope): Edges {
-		return overlay(this.#classesIn(scope), 1);
+	inAny(scope: Scope): Pick<Line, "holds" | "edges"> {
+		return onAny(this.#classesIn(scope));
 	}
 
-	#classesIn(scope: Scope, kinds = this.groups.kinds): Edges[] {
-		const scopes = this.groups.scopesIn(scope);
-		return [...new Set(scopes.flatMap((each) => kinds.map((kind) => this.#walk(each, kind))))];
+	#classesIn(scope: Scope, kinds = this.#groups.kinds): Line[] {
+		const scopes = this.#groups.scopesIn(scope);
+		return [...new Set(scopes.flatMap((each) => kinds.map((kind) => this.#lineOf(each, kind))))];
 	}
 
-	#walk(scope: Scope, kind: number): Edges {
-		const key = this.groups.ofScope(scope) * this.groups.kinds.length + kind;
-		let edges = this.#ofClass.get(key);
-		if (!edges) {
-			edges = walk(this.groups.covering(scope, kind), this.#to);
-			this.#ofClass.set(key, edges);
+	#lineOf(scope: Scope, kind: number): Line {
+		const key = this.#groups.classOf(scope, kind);
+		let line = this.#ofClass.get(key);
+		if (!line) {
+			line = this.#groups.ancestry(scope, kind).line(this.#to, this.#newest);
+			this.#ofClass.set(key, line);
 		}
-		return edges;
+		return line;
 	}
 }
 
@@ -258,36 +295,41 @@ const OUTSIDE = -2;
 
 /**
  * Sorts the endless scopes and kinds into the few that these resets tell apart, and numbers them. Classes with the same
- * numbers are covered by the same resets, so one walk does for all of them.
+ * numbers are covered by the same resets, so one ancestry does for all of them. It grows by resets that tell nothing more apart.
  */
 class Groups {
-	/** Does every reset cover everything, as is common? Then all classes share one path, and meta records do too. */
+	readonly options: LineageOptions;
+	/** Does every reset cover everything, as is common? Then all classes share one line, and meta records do too. */
 	readonly isOne: boolean;
 	/** The numbers of the kinds that form classes. */
 	readonly kinds: readonly number[];
-	readonly #resets: readonly Reset[];
-	readonly #isMeta: (kind: string) => boolean;
+	readonly #resets: Reset[];
 	/** The number of every kind met so far; at first the kinds that resets name. */
 	readonly #kinds: Map<string, number>;
-	/** Each reset's drop, in numbers. */
-	readonly #drops: readonly (ReadonlySet<number> | undefined)[];
-	readonly #scopes: readonly Scope[];
+	/** The drop lists, in numbers, by their text; and that of each reset. */
+	readonly #lists: ReadonlyMap<string, ReadonlySet<number>>;
+	readonly #drops: (ReadonlySet<number> | undefined)[];
+	/** The scopes that resets name, by key. */
+	readonly #scopes: ReadonlyMap<string, Scope>;
 	readonly #agents: Numbers;
 	readonly #sessions: Numbers;
 	readonly #runs: Numbers;
+	/** Of each class that was asked for, with how many of the resets it has seen. */
+	readonly #ancestries = new Map<number, { readonly ancestry: Ancestry; seen: number }>();
 
-	constructor(resets: readonly Reset[], { isMeta }: LineageOptions) {
+	constructor(resets: readonly Reset[], options: LineageOptions) {
 		checkOrder(resets);
-		this.#resets = resets;
-		this.#isMeta = isMeta;
-		this.isOne = resets.every(({ scope, drop }) => drop === undefined && within({}, scope));
+		const { isMeta } = options;
+		this.options = options;
+		this.#resets = [...resets];
+		this.isOne = resets.every(isFull);
 
-		// Full resets need no groups. Skipping them matters: there may be thousands, and this runs at each new reset.
+		// Full resets need no groups. Skipping them matters: there may be thousands.
 		const different = this.isOne ? [] : resets;
 		this.#agents = numbered(different.map(({ scope }) => scope.agent));
 		this.#sessions = numbered(different.map(({ scope }) => scope.session));
 		this.#runs = numbered(different.map(({ scope }) => scope.run));
-		this.#scopes = [...new Map(different.map(({ scope }) => [this.ofScope(scope), scope])).values()];
+		this.#scopes = new Map(different.map(({ scope }) => [scopeKey(scope), scope]));
 
 		// Kinds that stand in the same drop lists form one group. There are few lists: one for each rewind mode.
 		const lists = new Map(different.flatMap(({ drop }) => (drop ? [[nameOf(drop), drop]] : [])));
@@ -299,14 +341,36 @@ class Groups {
 		const alike = ["", ...new Set(standsIn.values())];
 		this.kinds = [...alike.keys()];
 		this.#kinds = new Map([...standsIn].map(([kind, names]) => [kind, alike.indexOf(names)]));
-		const drops = new Map([...lists].map(([name, list]) => [name, new Set(list.map((kind) => this.ofKind(kind)))]));
-		this.#drops = different.map(({ drop }) => drop && drops.get(nameOf(drop)));
+		this.#lists = new Map([...lists].map(([name, list]) => [name, new Set(list.map((kind) => this.ofKind(kind)))]));
+		this.#drops = different.map(({ drop }) => drop && this.#lists.get(nameOf(drop)));
+	}
+
+	/** Ascending by seq. */
+	get resets(): readonly Reset[] {
+		return this.#resets;
+	}
+
+	/** The groups of so many of the resets and one more: these, if that is the next one and tells nothing more apart. */
+	with(reset: Reset, count: number): Groups {
+		if (count < this.#resets.length || !this.#knows(reset))
+			return new Groups([...this.#resets.slice(0, count), reset], this.options);
+		checkOrder([reset], this.#resets.at(-1)?.seq);
+		this.#resets.push(reset);
+		if (!this.isOne) this.#drops.push(reset.drop && this.#lists.get(nameOf(reset.drop)));
+		return this;
+	}
+
+	/** Are there classes for such a reset? */
+	#knows(reset: Reset): boolean {
+		if (this.isOne) return isFull(reset);
+		const { scope, drop } = reset;
+		return this.#scopes.has(scopeKey(scope)) && (drop === undefined || this.#lists.has(nameOf(drop)));
 	}
 
 	ofKind(kind: string): number {
 		let number = this.#kinds.get(kind);
 		if (number === undefined) {
-			number = isOutside(kind) ? OUTSIDE : this.#isMeta(kind) ? META : OTHER;
+			number = isOutside(kind) ? OUTSIDE : this.options.isMeta(kind) ? META : OTHER;
 			this.#kinds.set(kind, number);
 		}
 		return number;
@@ -317,16 +381,30 @@ class Groups {
 		return outer * (this.#runs.size + 2) + numberOf(run, this.#runs);
 	}
 
-	/** The scope itself, which stands for all scopes below it that no reset names, and the scopes below it that a reset names. */
-	scopesIn(scope: Scope): readonly Scope[] {
-		return [scope, ...this.#scopes.filter((named) => within(named, scope))];
+	classOf(scope: Scope, kind: number): number {
+		return this.ofScope(scope) * this.kinds.length + kind;
 	}
 
-	/** The resets that cover the classes of this scope and kind, in log order. */
-	covering(scope: Scope, kind: number): readonly Reset[] {
-		return this.#resets.filter((reset, i) => within(scope, reset.scope) && this.#drops[i]?.has(kind) !== false);
+	/** The scope itself, which stands for all scopes below it that no reset names, and the scopes below it that a reset names. */
+	scopesIn(scope: Scope): readonly Scope[] {
+		return [scope, ...[...this.#scopes.values()].filter((named) => within(named, scope))];
+	}
+
+	/** What the resets that cover the classes of this scope and kind make of the log. */
+	ancestry(scope: Scope, kind: number): Ancestry {
+		const key = this.classOf(scope, kind);
+		const known = this.#ancestries.get(key) ?? { ancestry: new Ancestry(), seen: 0 };
+		this.#ancestries.set(key, known);
+		for (; known.seen < this.#resets.length; known.seen++) {
+			const reset = this.#resets[known.seen] as Reset;
+			if (within(scope, reset.scope) && this.#drops[known.seen]?.has(kind) !== false) known.ancestry.add(reset);
+		}
+		return known.ancestry;
 	}
 }
+
+/** Does the reset cover everything? */
+const isFull = ({ scope, drop }: Reset): boolean => drop === undefined && within({}, scope);
 
 /** Names, numbered from 2 on. */
 type Numbers = ReadonlyMap<string, number>;
@@ -342,22 +420,6 @@ function numberOf(name: string | undefined, numbers: Numbers): number {
 	return name === undefined ? 0 : (numbers.get(name) ?? 1);
 }
 
-/**
- * A set of seqs as its edges: (e0, e1] and (e2, e3] and …, all ascending. A seq is in the set if the number of edges
- * before it is odd.
- */
-type Edges = Float64Array;
-
-function holds(edges: Edges, seq: Seq): boolean {
-	return countBefore(edges, seq) % 2 === 1;
-}
-
-/** The reset at which a path goes on after `seq`, or 0 if `seq` is on it. */
-function gapEnd(edges: Edges, seq: Seq): Seq {
-	const before = countBefore(edges, seq);
-	return before % 2 === 1 ? 0 : (edges[before] ?? 0) + 1;
-}
-
 function countBefore(edges: Edges, seq: Seq): number {
 	let low = 0;
 	let high = edges.length;
@@ -367,21 +429,6 @@ function countBefore(edges: Edges, seq: Seq): number {
 		else high = middle;
 	}
 	return low;
-}
-
-/** From `to` back to genesis through the parents: down to the newest reset in the way, over to its target, and on. */
-function walk(resets: readonly Reset[], to: Seq): Edges {
-	const edges: number[] = [];
-	let from = to;
-	for (let i = resets.length - 1; i >= 0; i--) {
-		const { seq, target } = resets[i] as Reset;
-		const skipsNothing = target === seq - 1;
-		if (seq > from || skipsNothing) continue;
-		edges.push(from, seq - 1);
-		from = target;
-	}
-	if (from > 0) edges.push(from, 0);
-	return Float64Array.from(edges.reverse());
 }
 
 /** Is a seq up to `through` in the first set, and not in the second? */
@@ -396,29 +443,6 @@ function exceeds(edges: Edges, others: Edges, through: Seq): boolean {
 	return false;
 }
 
-/** The seqs that are in at least so many of the sets. */
-function overlay(sets: readonly Edges[], atLeast: number): Edges {
-	const [only] = sets;
-	if (only && sets.length === 1) return only;
-
-	const starts = Float64Array.from(sets.flatMap((edges) => [...edges.filter((_, i) => i % 2 === 0)])).sort();
-	const ends = Float64Array.from(sets.flatMap((edges) => [...edges.filter((_, i) => i % 2 === 1)])).sort();
-	const edges: number[] = [];
-	let started = 0;
-	let ended = 0;
-	while (ended < ends.length) {
-		const wasIn = started - ended >= atLeast;
-		const at = Math.min(starts[started] ?? Number.POSITIVE_INFINITY, ends[ended] as number);
-		while (starts[started] === at) started++;
-		while (ends[ended] === at) ended++;
-		if (started - ended >= atLeast !== wasIn) edges.push(at);
-	}
-	return Float64Array.from(edges);
-}
-
-const upTo = (edges: Edges, seq: Seq): Edges =>
-	Float64Array.from(rangesOf(edges, seq).flatMap(({ after, through }) => [after, through]));
-
 function rangesOf(edges: Edges, tip: Seq): readonly SeqRange[] {
 	const ranges: SeqRange[] = [];
 	for (let i = 0; i < edges.length; i += 2) {
@@ -428,16 +452,10 @@ function rangesOf(edges: Edges, tip: Seq): readonly SeqRange[] {
 	return ranges;
 }
 
-function newestOf(resets: readonly Reset[]): Seq {
-	return resets.at(-1)?.seq ?? 0;
-}
+const nameOf = (drop: readonly string[]): string => JSON.stringify(drop);
 
-function nameOf(drop: readonly string[]): string {
-	return JSON.stringify(drop);
-}
-
-function checkOrder(resets: readonly Reset[]): void {
-	let newest = 0;
+function checkOrder(resets: readonly Reset[], after: Seq = 0): void {
+	let newest = after;
 	for (const { seq, target } of resets) {
 		if (!(seq > newest)) throw new RangeError(`expected resets in log order; got ${seq} after ${newest}`);
 		if (!(target >= 0 && target < seq))

@@ -1,5 +1,13 @@
 /** Reads the history at any moment: states on every line, records, checkpoints, branches and labels. Writes nothing. */
-import { type AnyProjection, kindsOf, type Path, restore, type Sources, type View } from "@reyn/snapshot";
+import {
+	type AnyProjection,
+	kindsOf,
+	type Path,
+	restore,
+	type SeqRange,
+	type Sources,
+	type View,
+} from "@reyn/snapshot";
 import { type Scope, type Seq, scopeKey, type Wal, type WalRecord, within } from "@reyn/wal";
 import { pathIn, withRanges } from "./branch-index.ts";
 import { assertCoverage } from "./coverage.ts";
@@ -9,6 +17,7 @@ import { type HypotheticalHistory, hypothetical } from "./hypothetical.ts";
 import { Lineage, type Reset } from "./lineage.ts";
 import { overlap } from "./live.ts";
 import { recordAt } from "./record-at.ts";
+import { type RecordCount, RecordCounts } from "./record-counts.ts";
 import { checkpoint, isMeta, isOutside, reset } from "./records.ts";
 import type { Retained } from "./retained.ts";
 import type { TimelineIndex } from "./timeline-index.ts";
@@ -50,6 +59,7 @@ export class Reading {
 	readonly folded: readonly string[];
 	readonly #from: Sources;
 	readonly #foldsFacts: boolean;
+	readonly #counts: RecordCounts;
 	#lineage: Lineage;
 
 	constructor(from: Sources, retained: Retained, timelineIndex: TimelineIndex) {
@@ -59,6 +69,7 @@ export class Reading {
 		this.timelineIndex = timelineIndex;
 		this.folded = kindsOf(projections);
 		this.#from = { ...from, projections };
+		this.#counts = new RecordCounts(from.wal);
 		this.#foldsFacts = this.folded.some(isOutside);
 		const resets = timelineIndex.retained.flatMap((record) => (reset.is(record) ? [resetOf(record)] : []));
 		this.#lineage = new Lineage(resets, from.wal.tip, { isMeta });
@@ -82,27 +93,18 @@ export class Reading {
 
 	/** The seq of the newest reset, or 0. */
 	get newest(): Seq {
-		return this.#lineage.resets.at(-1)?.seq ?? 0;
+		return this.#lineage.newest;
 	}
 
 	/** The newest reset after `bound` that covers a record's class. */
 	movedSince(bound: Seq, record: Pick<WalRecord, "scope" | "kind">): Seq | undefined {
-		const { resets } = this.#lineage;
-		if (isMeta(record.kind)) return undefined;
-		for (let i = resets.length - 1; i >= 0; i--) {
-			const each = resets[i] as Reset;
-			if (each.seq <= bound) return undefined;
-			if (covers(each, record)) return each.seq;
-		}
-		return undefined;
+		if (isMeta(record.kind) || bound >= this.newest) return undefined;
+		return this.#lineage.resetsAfter(bound).findLast((each) => covers(each, record))?.seq;
 	}
 
 	/** Has a reset after a seq changed what the state of a scope is? */
 	hasMoved(scope: Scope, { after }: { readonly after: Seq }): boolean {
-		const { resets } = this.#lineage;
-		for (let i = resets.length - 1; (resets[i]?.seq ?? 0) > after; i--)
-			if (overlap((resets[i] as Reset).scope, scope)) return true;
-		return false;
+		return this.#lineage.resetsAfter(after).some((each) => overlap(each.scope, scope));
 	}
 
 	async at(seq: Seq, scope: Scope): Promise<View> {
@@ -129,10 +131,15 @@ export class Reading {
 		for await (const record of this.wal.read({ after: from, through, scope })) if (path.has(record)) yield record;
 	}
 
+	/** The records that `history` gives, counted. */
+	count(after: Seq, scope: Scope, through: Seq = this.wal.tip): Promise<readonly RecordCount[]> {
+		const gone = this.retained.retainedFrom - 1;
+		return this.#counts.count(this.lineage.path(through, {}), Math.max(after, gone), scope, gone);
+	}
+
 	lacks(after: Seq, scope: Scope, through: Seq = this.wal.tip): boolean {
 		const gone = this.retained.retainedFrom - 1;
-		const { ranges } = this.lineage.path(through, scope);
-		return ranges.some((range) => Math.max(range.after, after) < Math.min(range.through, gone));
+		return after < gone && (this.lineage.path(through, scope).rangesAfter(after)[0]?.after ?? gone) < gone;
 	}
 
 	async records(): Promise<readonly WalRecord[]> {
@@ -198,7 +205,7 @@ export class Reading {
 		const { index } = this.retained;
 		if (path.tip - timelineIndex.seen > UNSEEN) await timelineIndex.catchUp();
 		const there = pathIn(index, path);
-		const read = withRanges(there, timelineIndex.sessionRanges.within(path.scope, there.ranges));
+		const read = withRanges(there, (seq) => timelineIndex.sessionRanges.within(path.scope, there.rangesAfter(seq)));
 		try {
 			return await restore(this.sources, this.#foldsFacts ? withFacts(read, timelineIndex) : read);
 		} catch (error) {
@@ -214,10 +221,14 @@ function withFacts(path: Path, timelineIndex: TimelineIndex): Path {
 	const { seen } = timelineIndex;
 	const atHand = (after: Seq) => timelineIndex.factsAfter(after);
 	if (seen >= path.tip) return { ...path, atHand };
-	const known = path.ranges
-		.filter(({ after }) => after < seen)
-		.map(({ after, through }) => ({ after, through: Math.min(through, seen) }));
-	return { ...path, ranges: [...known, { after: seen, through: path.tip }], atHand };
+	const rangesAfter = (seq: Seq): readonly SeqRange[] => {
+		const known = path
+			.rangesAfter(seq)
+			.filter(({ after }) => after < seen)
+			.map(({ after, through }) => ({ after, through: Math.min(through, seen) }));
+		return seq < path.tip ? [...known, { after: Math.max(seq, seen), through: path.tip }] : known;
+	};
+	return { ...path, rangesAfter, atHand };
 }
 
 function resetOf({ seq, scope, data }: WalRecord<{ target: Seq; drop?: string[] | undefined }>): Reset {

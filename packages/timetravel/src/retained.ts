@@ -11,8 +11,8 @@ import {
 	writeBranchIndex,
 } from "./branch-index.ts";
 import { TimetravelError } from "./errors.ts";
-import type { Lineage, Reset } from "./lineage.ts";
-import { isOutside } from "./records.ts";
+import { Lineage, type Reset } from "./lineage.ts";
+import { isMeta, isOutside } from "./records.ts";
 import type { Unfolded } from "./retention.ts";
 import { goesOnFromOne } from "./truncation.ts";
 
@@ -162,12 +162,15 @@ export class Retained {
 	assertCanGo(moved: Omit<Reset, "seq">, lineage: Lineage, folded: readonly string[]): void {
 		const { scopes, retainedFrom } = this.#index;
 		if (retainedFrom === 1) return;
-		const after = lineage.with({ ...moved, seq: lineage.tip + 1 });
+		if (scopes.every(({ scope }) => goesOnFromOne(moved, scope, retainedFrom))) return;
+		// Anew, since the lineage itself goes on from its own end.
+		const seq = lineage.tip + 1;
+		const after = new Lineage([...lineage.resets, { ...moved, seq }], seq, { isMeta });
 		for (const { scope } of scopes) {
 			if (goesOnFromOne(moved, scope, retainedFrom)) continue;
 			if (isKept(this.#index, pathIn(this.#index, after.path(after.tip, scope)), folded)) continue;
 			// On the branch of the tip the part and the rest go on from one state.
-			const from = Math.max(lineage.resets.at(-1)?.seq ?? 0, retainedFrom - 1);
+			const from = Math.max(lineage.newest, retainedFrom - 1);
 			throw new TimetravelError(
 				"TIMETRAVEL_PRUNED",
 				`to go back to seq ${moved.target} in a part only would mix two lines of history from before seq ${retainedFrom}, where records were taken away. Go back with all of it, or in the part to seq ${from} or later`,

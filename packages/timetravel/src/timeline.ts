@@ -19,6 +19,7 @@ import {
 import type { TimelineOptions } from "./options.ts";
 import { Present } from "./present.ts";
 import { type Checkpoint, type Label, Reading, type Window } from "./reading.ts";
+import type { RecordCount } from "./record-counts.ts";
 import { Retained } from "./retained.ts";
 import type { RetentionPolicy } from "./retention.ts";
 import { Sessions } from "./session.ts";
@@ -169,6 +170,14 @@ export class Timeline implements Moving {
 	/** The records that count at `through`, the tip by default, in order. */
 	history(after: Seq = 0, scope: Scope = {}, through?: Seq): AsyncIterable<WalRecord> {
 		return this.#reading.history(after, scope, through);
+	}
+
+	/**
+	 * The records that {@link history} gives, counted by kind and scope, each in the order of its first record. The log is read for it
+	 * once; after that it is asked for as often as one likes.
+	 */
+	count(after: Seq = 0, scope: Scope = {}, through?: Seq): Promise<readonly RecordCount[]> {
+		return this.#reading.count(after, scope, through);
 	}
 
 	/** Did `gc` take away records that {@link history} would give? How many they were is not known. */

@@ -70,7 +70,9 @@ export class WholeLog {
 				{ seq, retainedFrom },
 			);
 		const straight = pathIn(index, straightPath(seq, scope));
-		const path = withRanges(straight, this.#timelineIndex.sessionRanges.within(scope, straight.ranges));
+		const path = withRanges(straight, (after) =>
+			this.#timelineIndex.sessionRanges.within(scope, straight.rangesAfter(after)),
+		);
 		try {
 			return await restore(this.#sources(scope), { ...path, atHand: (after) => this.#timelineIndex.factsAfter(after) });
 		} catch (error) {

@@ -89,7 +89,7 @@ describe("in any history", () => {
 			const lineage = lineageOf(log);
 			copyEverything(log, allClasses).forEach((state, to) => {
 				const path = lineage.path(to, scope);
-				const inRanges = path.ranges.flatMap(({ after, through }) => log.slice(after, through));
+				const inRanges = path.rangesAfter(0).flatMap(({ after, through }) => log.slice(after, through));
 				const onPath = log.filter((entry) => within(entry.scope, scope) && path.has(entry));
 				expect(seqs(onPath.filter(({ kind }) => !isMeta(kind)))).toEqual(union(state, allClassesIn(scope)));
 				expect(onPath.filter((entry) => !isFact(entry.kind) && !inRanges.includes(entry))).toEqual([]);
@@ -101,7 +101,7 @@ describe("in any history", () => {
 		check(fc.tuple(anyLog, anyScope), ([log, scope]) => {
 			const lineage = lineageOf(log);
 			for (let to = 0; to <= log.length; to++) {
-				const { ranges } = lineage.path(to, scope);
+				const ranges = lineage.path(to, scope).rangesAfter(0);
 				const edges = ranges.flatMap(({ after, through }) => [after, through]);
 				expect(edges).toEqual([...new Set(edges)].sort((a, b) => a - b));
 				const ancestors = new Set(classesIn(scope).flatMap((each) => [...ancestorsOf(to, each, log)]));
@@ -204,9 +204,49 @@ describe("in any history", () => {
 				expect(seqs(log.filter((each) => grown.isActive(each)))).toEqual(
 					seqs(log.filter((each) => fresh.isActive(each))),
 				);
-				expect(grown.path(grown.tip, {}).ranges).toEqual(fresh.path(fresh.tip, {}).ranges);
+				expect(grown.path(grown.tip, {}).rangesAfter(0)).toEqual(fresh.path(fresh.tip, {}).rangesAfter(0));
 			}
 			expect(grown.branches()).toEqual(lineageOf(log).branches());
+		});
+	});
+
+	test("what a lineage says stays so when others grow from it, however many go on from one moment", () => {
+		check(fc.tuple(anyLog, anyScope, fc.nat()), ([log, scope, at]) => {
+			const moment = at % log.length;
+			const [old, again] = [log.slice(0, moment), log.slice(moment)];
+			const grow = (from: Lineage): Lineage =>
+				again.reduce((grown, entry) => {
+					const [reset] = resetsOf([entry]);
+					return reset ? grown.with(reset) : grown.advance(entry.seq);
+				}, from);
+			const base = lineageOf(old);
+			const said = saidOf(base, log, scope);
+			const [one, other] = [grow(base), grow(base)];
+			expect(saidOf(base, log, scope)).toEqual(said);
+			for (const each of [one, other]) expect(saidOf(each, log, scope)).toEqual(saidOf(lineageOf(log), log, scope));
+		});
+	});
+
+	test("the ranges after a seq are those of the whole path that lie there", () => {
+		check(fc.tuple(anyLog, anyScope), ([log, scope]) => {
+			const path = lineageOf(log).path(log.length, scope);
+			for (let seq = 0; seq <= log.length; seq++) {
+				const later = path.rangesAfter(0).filter(({ through }) => through > seq);
+				expect(path.rangesAfter(seq)).toEqual(later.map((each) => ({ ...each, after: Math.max(each.after, seq) })));
+			}
+		});
+	});
+
+	test("the nearest ancestors of a seq are the last before and the first after it that are so in every class", () => {
+		check(fc.tuple(anyLog, anyScope, fc.nat()), ([log, scope, at]) => {
+			const of = at % (log.length + 1);
+			const lines = classesIn(scope).map((each) => ancestorsOf(of, each, log));
+			const common = [0, ...seqs(log)].filter((seq) => lines.every((line) => line.has(seq)));
+			for (let seq = 0; seq <= of; seq++)
+				expect(lineageOf(log).nearestAncestors(seq, scope, of)).toEqual([
+					common.findLast((each) => each <= seq),
+					common.find((each) => each >= seq),
+				]);
 		});
 	});
 
@@ -232,6 +272,16 @@ function check<T>(input: fc.Arbitrary<T>, property: (value: T) => void): void {
 function lineageOf(log: readonly Entry[]): Lineage {
 	return new Lineage(resetsOf(log), log.length, { isMeta });
 }
+
+/** What a lineage says of a log that goes on after it. */
+const saidOf = (lineage: Lineage, log: readonly Entry[], scope: Scope) => ({
+	active: seqs(log.filter((each) => lineage.isActive(each))),
+	ranges: lineage.path(lineage.tip, scope).rangesAfter(0),
+	halfway: lineage.path(lineage.tip >> 1, scope).rangesAfter(0),
+	left: log.map((each) => lineage.abandonedBy(each)),
+	resets: lineage.resets,
+	newest: lineage.newest,
+});
 
 /** The definition, word for word: s, its parent, and so on to genesis. */
 function ancestorsOf(to: Seq, each: Class, log: readonly Entry[]): Set<Seq> {

@@ -24,23 +24,23 @@ describe("full resets", () => {
 	])("$resets with the tip at $tip leave $active", ({ resets, tip, active }) => {
 		const lineage = history(resets, tip);
 		expect(activeSeqs(lineage, main)).toEqual(active);
-		expect(seqsOf(lineage.path(tip, {}).ranges)).toEqual(active);
+		expect(seqsOf(lineage.path(tip, {}).rangesAfter(0))).toEqual(active);
 	});
 
 	test("a path to an older seq knows nothing of the resets after it", () => {
 		const lineage = history([to(5, 11), to(8, 16)], 16);
-		expect(lineage.path(13, {}).ranges).toEqual([
+		expect(lineage.path(13, {}).rangesAfter(0)).toEqual([
 			{ after: 0, through: 5 },
 			{ after: 10, through: 13 },
 		]);
-		expect(lineage.path(9, {}).ranges).toEqual([{ after: 0, through: 9 }]);
-		expect(lineage.path(0, {}).ranges).toEqual([]);
+		expect(lineage.path(9, {}).rangesAfter(0)).toEqual([{ after: 0, through: 9 }]);
+		expect(lineage.path(0, {}).rangesAfter(0)).toEqual([]);
 	});
 
 	test("a path to a reset is the one that it has made, whether it is the newest or not", () => {
 		const lineage = history([to(5, 11), to(8, 16)], 16);
-		expect(seqsOf(lineage.path(11, {}).ranges)).toEqual([1, 2, 3, 4, 5, 11]);
-		expect(seqsOf(lineage.path(16, {}).ranges)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 16]);
+		expect(seqsOf(lineage.path(11, {}).rangesAfter(0))).toEqual([1, 2, 3, 4, 5, 11]);
+		expect(seqsOf(lineage.path(16, {}).rangesAfter(0))).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 16]);
 		expect(lineage.path(11, main).has(note(6, main))).toBe(false);
 	});
 
@@ -65,8 +65,8 @@ describe("a scoped reset", () => {
 	});
 
 	test("takes nothing from the ranges of a scope that has other classes", () => {
-		expect(lineage.path(12, {}).ranges).toEqual([{ after: 0, through: 12 }]);
-		expect(lineage.path(12, plan).ranges).toEqual([
+		expect(lineage.path(12, {}).rangesAfter(0)).toEqual([{ after: 0, through: 12 }]);
+		expect(lineage.path(12, plan).rangesAfter(0)).toEqual([
 			{ after: 0, through: 4 },
 			{ after: 8, through: 12 },
 		]);
@@ -83,7 +83,7 @@ describe("a scoped reset", () => {
 		const revived = history([to(6, 11), to(8, 16, plan)], 16);
 		expect(activeSeqs(revived, plan)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 16]);
 		expect(activeSeqs(revived, main)).toEqual([1, 2, 3, 4, 5, 6, 11, 12, 13, 14, 15, 16]);
-		expect(seqsOf(revived.path(16, main).ranges)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 11, 12, 13, 14, 15, 16]);
+		expect(seqsOf(revived.path(16, main).rangesAfter(0))).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 11, 12, 13, 14, 15, 16]);
 	});
 
 	test("is undone for its session by a global checkout to before it", () => {

@@ -182,6 +182,7 @@ const met = {
 	"opened from a stored index": 0,
 	"followed by a reader": 0,
 	"too far ahead of a reader": 0,
+	"counted of a class": 0,
 };
 /** In a part, to before the cut, and not refused; and refused though the state could have been made. */
 const parts = { possible: 0, refusedForNothing: 0 };
@@ -374,8 +375,30 @@ class World {
 				break;
 		}
 		await this.#note();
+		await this.#checkCounts();
 		// Now and then it looks only once more was written.
 		if (this.#log.length % 3 > 0) await this.#follow();
+	}
+
+	/** From somewhere to somewhere, in some scope: what is counted is what the model has there, and what a reading of it gives. */
+	async #checkCounts(): Promise<void> {
+		const { timeline } = this.#house;
+		const tip = this.#log.length;
+		const through = Math.max(tip - (tip % 3), this.#retainedFrom - 1);
+		const after = Math.min((tip * 7) % (through + 1), through);
+		const scope = scopes[tip % scopes.length] as Scope;
+		const counted = await timeline.count(after, scope, through);
+		const nameOf = (each: { readonly kind: string; readonly scope: Scope }) => `${each.kind} ${scopeKey(each.scope)}`;
+		const read = new Map<string, number>();
+		for await (const record of timeline.history(after, scope, through))
+			read.set(nameOf(record), (read.get(nameOf(record)) ?? 0) + 1);
+		expect(counted.map((each) => [nameOf(each), each.count])).toEqual([...read]);
+		const from = Math.max(after, this.#retainedFrom - 1);
+		for (const each of classes.filter((own) => within(own.scope, scope))) {
+			const there = this.#states[through]?.get(each)?.filter((seq) => seq > from).length ?? 0;
+			expect([nameOf(each), read.get(nameOf(each)) ?? 0]).toEqual([nameOf(each), there]);
+			met["counted of a class"] += there;
+		}
 	}
 
 	/** What another process sees that reads along, whatever this one does. */
