@@ -96,7 +96,7 @@ async function live(place: Place, meet: (what: string) => void): Promise<void> {
 		for (const [id, count] of before)
 			if (!isRead(form, id)) expect(world.count(id), `${told}: ${id} is on the line, and was made again`).toBe(count);
 	}
-	await toEnd(skills, life);
+	await toEnd(skills, life, world);
 	await assertOutcome(timeline, skills, life, place, meet);
 	await skills.close();
 	await wal.close();

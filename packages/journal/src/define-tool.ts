@@ -14,7 +14,6 @@ export interface ToolDefinition<Args> extends Omit<Tool, "parameters" | "wants" 
 /** Defines a tool. Wrong arguments fail with a JournalError `TOOL_INVALID_ARGS`, whose message tells a model how to correct them. */
 export function defineTool<Args>(definition: ToolDefinition<Args>): Tool {
 	const { input, wants, prepare, call, ...rest } = definition;
-	const { $schema: _, ...parameters } = z.toJSONSchema(input, { io: "input" });
 	const checked = (args: unknown): Args => {
 		const read = input.safeParse(args);
 		if (read.success) return read.data;
@@ -22,7 +21,7 @@ export function defineTool<Args>(definition: ToolDefinition<Args>): Tool {
 	};
 	return {
 		...rest,
-		parameters,
+		parameters: parametersOf(input),
 		...(wants && { wants: async (args, context) => wants.call(definition, checked(args), context) }),
 		...(prepare && { prepare: async (args, context) => prepare.call(definition, checked(args), context) }),
 		async call(args, context) {
@@ -31,6 +30,17 @@ export function defineTool<Args>(definition: ToolDefinition<Args>): Tool {
 		},
 	};
 }
+
+/** As a model is shown it. Tools are made anew for whoever is offered them, and their schemas stay. */
+function parametersOf(input: z.ZodType): Tool["parameters"] {
+	const known = parameters.get(input);
+	if (known) return known;
+	const { $schema: _, ...made } = z.toJSONSchema(input, { io: "input" });
+	parameters.set(input, made);
+	return made;
+}
+
+const parameters = new WeakMap<z.ZodType, Tool["parameters"]>();
 
 /** The complaints of a schema in one line: each field, and what it has to be. */
 const complaint = ({ issues }: z.ZodError): string =>

@@ -10,6 +10,7 @@ export type JournalCode =
 	| "AGENT_TURNS"
 	| "CALL_IN_DOUBT"
 	| "CALL_CHANGED"
+	| "CALL_HELD"
 	| "CALL_WAITING"
 	| "CONCURRENT_LANE"
 	| "DETERMINISM"
@@ -91,6 +92,8 @@ export interface Reason {
 	readonly detail?: unknown;
 	/** The call was made, but its result cannot be recorded: it is not made again. */
 	readonly made?: true | undefined;
+	/** The gate has denied it for now: see {@link Verdict}. */
+	readonly forNow?: true | undefined;
 }
 
 export function reasonOf(error: unknown): Reason & { readonly code?: string | undefined } {

@@ -25,6 +25,7 @@ export function failureOf(error: unknown, redact: (text: string) => string = (te
 		...(typeof code === "number" && Number.isFinite(code) ? { code } : {}),
 		...(typeof name === "string" && name !== "Error" ? { name: asKept(redact(name)) } : {}),
 		...(kept === undefined ? {} : { detail: kept }),
+		...(isForNow(error) ? { forNow: true } : {}),
 	};
 }
 
@@ -41,7 +42,14 @@ export const isFailureOfCall = (error: unknown): boolean => error instanceof Err
 /** Does this error leave a call without an outcome? Then the call has to wait, or a step inside it or around it must not be made. */
 const isNoOutcome = (error: unknown): boolean => !isFailureOfCall(error) && isReynError(error, ...noOutcomes);
 
-const noOutcomes = ["CALL_IN_DOUBT", "CALL_WAITING", "STEP_DISCARDED", "REPLAY_DIVERGENCE", "STALE_LINEAGE"] as const;
+const noOutcomes = [
+	"CALL_HELD",
+	"CALL_IN_DOUBT",
+	"CALL_WAITING",
+	"STEP_DISCARDED",
+	"REPLAY_DIVERGENCE",
+	"STALE_LINEAGE",
+] as const;
 
 /** Refuses steps of a program that has ended: nothing begins any more. Who may still hear of it is told the cause, where there is one. */
 export class ProgramEnded extends Error {}
@@ -56,11 +64,26 @@ export function isBeneath(error: unknown): boolean {
 	return isOfLog && !isFailureOfCall(error);
 }
 
-/** The errors that programs ended by, each with the calls whose failures its program was told last. */
-const lastFailures = new WeakMap<Error, readonly CallKey[]>();
+/** The errors of calls that were denied for now. */
+const forNow = new WeakSet<Error>();
 
-/** Notes that a program ends by this error. @param last the calls whose failures it was told, and after which it asked for nothing */
-export function endsBy(error: unknown, last: readonly CallKey[]): void {
+export function asForNow<E extends Error>(error: E): E {
+	forNow.add(error);
+	return error;
+}
+
+const isForNow = (error: unknown): boolean => error instanceof Error && forNow.has(error);
+
+/** A failure that a program was told. */
+export interface ToldFailure extends CallKey {
+	readonly error: unknown;
+}
+
+/** The errors that programs ended by, each with the failures that its program was told last. */
+const lastFailures = new WeakMap<Error, readonly ToldFailure[]>();
+
+/** Notes that a program ends by this error. @param last the failures that it was told, and after which it asked for nothing */
+export function endsBy(error: unknown, last: readonly ToldFailure[]): void {
 	if (error instanceof Error) lastFailures.set(error, last);
 }
 
@@ -74,17 +97,30 @@ export function endedBy(error: unknown): { readonly by?: CallKey[] } {
 		const isThere = by.some((each) => each.lane === lane && each.fp === fp && each.occ === occ);
 		if (by.length < MAX_CAUSES && !isThere) by.push({ lane, fp, occ });
 	};
-	// The loop also visits causes that are added to the set meanwhile.
-	const causes = new Set<unknown>([error]);
-	for (const each of causes) {
+	for (const each of failuresIn(error)) {
 		if (by.length === MAX_CAUSES) break;
-		if (!(each instanceof Error)) continue;
 		const call = told.get(each);
 		if (call) add(call);
-		else for (const cause of [each.cause, ...(each instanceof AggregateError ? each.errors : [])]) causes.add(cause);
 	}
-	if (error instanceof Error) for (const call of lastFailures.get(error) ?? []) add(call);
+	for (const call of lastOf(error)) add(call);
 	return by.length > 0 ? { by } : {};
+}
+
+/** Did a program end by a call that was denied for now? Then nothing is said of what it was to come to. */
+export const endedForNow = (error: unknown): boolean =>
+	failuresIn(error).some(isForNow) || lastOf(error).some((last) => isForNow(last.error));
+
+const lastOf = (error: unknown): readonly ToldFailure[] =>
+	error instanceof Error ? (lastFailures.get(error) ?? []) : [];
+
+/** An error, and those that are the causes of it or in an AggregateError; of the failure of a call not the causes. */
+function failuresIn(error: unknown): readonly Error[] {
+	// The loop also visits causes that are added to the set meanwhile.
+	const causes = new Set<unknown>([error]);
+	for (const each of causes)
+		if (each instanceof Error && !told.has(each))
+			for (const cause of [each.cause, ...(each instanceof AggregateError ? each.errors : [])]) causes.add(cause);
+	return [...causes].filter((each) => each instanceof Error);
 }
 
 /**
@@ -111,8 +147,9 @@ export function recalledAs(reason: Reason, call: CallKey & { readonly name: stri
 	return thrown;
 }
 
-function errorOf({ message, code, name, detail }: Reason, cause: unknown): Error {
+function errorOf({ message, code, name, detail, forNow }: Reason, cause: unknown): Error {
 	const error = new Error(message, { cause });
+	if (forNow) asForNow(error);
 	if (name !== undefined) Object.defineProperty(error, "name", { value: name, configurable: true, writable: true });
 	return Object.assign(error, code === undefined ? {} : { code }, detail === undefined ? {} : { detail });
 }

@@ -22,7 +22,7 @@ export { type Conversation, converse, type Read, readJson, withSchema } from "./
 export { type Dict, dictOf, emptyDict, entriesIn, getIn, setIn } from "./dict.ts";
 export { callKey } from "./entry.ts";
 export { reasonOf } from "./errors.ts";
-export { endedBy, isBeneath, ProgramEnded } from "./failure.ts";
+export { endedBy, endedForNow, isBeneath, ProgramEnded } from "./failure.ts";
 export { fileChangeOf, imageNameOf, readImage } from "./file-change.ts";
 export { hashedTexts } from "./hashed-texts.ts";
 export { callName, keyOf, startOf } from "./idempotency-key.ts";

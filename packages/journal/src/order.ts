@@ -14,7 +14,7 @@ import { setImmediate } from "node:timers";
 import { type Seq, systemTimers, type Timers } from "@reyn/wal";
 import { innerLane, type Recall, type RecordedStep } from "./entry.ts";
 import { type Divergence, ReplayDivergenceError } from "./errors.ts";
-import type { ProgramEnded } from "./failure.ts";
+import type { ProgramEnded, ToldFailure } from "./failure.ts";
 import { GoneEffects } from "./gone.ts";
 import { Latch } from "./latch.ts";
 import { Refusals } from "./refusals.ts";
@@ -184,9 +184,10 @@ export class Ticket {
 		this.#order.advance();
 	}
 
-	/** Notes that the program is told a failure of this call. */
-	failed(): void {
-		this.#order.lastFailures.push(this.asked);
+	/** Notes that the program is told this failure of the call. */
+	failed(error: unknown): void {
+		const { lane, fp, occ } = this.asked;
+		this.#order.lastFailures.push({ lane, fp, occ, error });
 	}
 
 	/** Takes the call out of the order: the program has been told, or never will be. */
@@ -211,8 +212,8 @@ export class Order {
 	readonly program: string;
 	/** Is `lane_failed` recorded when the program ends by throwing? Then a failure that was told is not tried again before that record. */
 	readonly recordsItsEnd: boolean;
-	/** The calls whose failures the program was told since it last asked for anything: no recorded step rests on them. */
-	lastFailures: Pick<Asked, "lane" | "fp" | "occ">[] = [];
+	/** The failures that the program was told since it last asked for anything: no recorded step rests on them. */
+	lastFailures: ToldFailure[] = [];
 	readonly #options: OrderOptions | StrictOptions;
 	readonly #open = new Set<Ticket>();
 	/** The open calls of the programs that run inside this one's calls. */

@@ -148,7 +148,7 @@ class Performance<T> implements Asked<T> {
 		try {
 			return ending.give();
 		} catch (error) {
-			if (isFailureOfCall(error)) this.#ticket?.failed();
+			if (isFailureOfCall(error)) this.#ticket?.failed(error);
 			throw error;
 		}
 	}

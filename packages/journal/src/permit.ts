@@ -1,5 +1,6 @@
 /** The gate: an embedder's function that may deny a call of a tool or a model, or let it wait, before it is made. */
 import { JournalError } from "./errors.ts";
+import { asForNow } from "./failure.ts";
 import type { Want } from "./ports.ts";
 import type { Purity } from "./purity.ts";
 
@@ -20,12 +21,13 @@ export interface GatedCall {
 }
 
 /**
- * What a gate decides. `pass`: the call is made. `deny`: the call fails with this code. `wait`: the work stops with `CALL_WAITING`,
+ * What a gate decides. `pass`: the call is made. `deny`: the call fails with this code; with `forNow` what is said is no answer to the
+ * call (a budget is spent), so a call around it that ends by it stops with `CALL_HELD`, and is asked about anew when its work goes on. `wait`: the work stops with `CALL_WAITING`,
  * and the gate is asked again when the work goes on. A gate that throws, or returns anything else, counts as `wait`.
  */
 export type Verdict =
 	| { readonly kind: "pass" }
-	| { readonly kind: "deny"; readonly code: string; readonly reason: string }
+	| { readonly kind: "deny"; readonly code: string; readonly reason: string; readonly forNow?: true }
 	| { readonly kind: "wait"; readonly for: string };
 
 /** Is this a verdict? A gate without type checks may return anything, and that must let nothing pass. */
@@ -52,8 +54,10 @@ export const isWants = (given: unknown): given is readonly Want[] =>
 export const isGated = (kind: string): kind is GatedCall["type"] => kind === "tool" || kind === "model";
 
 /** The error of a denied call. It is final: no further try can help. */
-export const deniedBy = ({ code, reason }: Verdict & { kind: "deny" }): Error =>
-	Object.assign(new Error(reason), { code, retryable: false });
+export const deniedBy = ({ code, reason, forNow }: Verdict & { kind: "deny" }): Error => {
+	const denied = Object.assign(new Error(reason), { code, retryable: false });
+	return forNow ? asForNow(denied) : denied;
+};
 
 /** A call whose wants are others after each verdict is asked about so often, and then fails. */
 export const MOST_LOOKS = 3;

@@ -129,6 +129,8 @@ export const reasonSchema = z.object({
 	detail: z.unknown().optional(),
 	/** The call was made, but its result cannot be recorded: it is not made again. */
 	made: z.literal(true).optional(),
+	/** A gate has denied it for now, or what has let that through: it is no answer of the call. */
+	forNow: z.literal(true).optional(),
 });
 
 /** A try that failed. `retryable`: another one may help. */

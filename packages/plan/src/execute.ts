@@ -20,7 +20,7 @@ import {
 	planStepStarted,
 } from "./records.ts";
 import { isFinished, isSettled, readySteps, stepOf } from "./step-status.ts";
-import { tryStep } from "./try-step.ts";
+import { held, tryStep } from "./try-step.ts";
 
 export interface PlanLimits {
 	/** How many steps may run at the same time. */
@@ -144,7 +144,7 @@ export async function execute(
 		throw new PlanError("PLAN_INVALID", `limits.concurrency is ${concurrency}; a plan needs at least 1`);
 	const running = new Map<string, Promise<void>>();
 	/** The steps that wait for somebody: the others go on. */
-	const held = new Map<string, unknown>();
+	const holding = new Map<string, unknown>();
 	const lost = new LostResults(plan, scope, ports);
 	let answer: PlanResult;
 	let made: Made = { of: ports.run().decomposition, decomposition };
@@ -160,8 +160,8 @@ export async function execute(
 		executeStep(plan, { made, current }, step, scope, ports)
 			.catch((error) => {
 				if (error instanceof LostResult) return lost.runAgain(error);
-				if (!isReynError(error, "CALL_WAITING", "CALL_IN_DOUBT")) throw error;
-				held.set(step.id, error);
+				if (!isReynError(error, ...held)) throw error;
+				holding.set(step.id, error);
 			})
 			.finally(() => running.delete(step.id));
 	try {
@@ -193,9 +193,9 @@ export async function execute(
 			if (run.status !== "paused")
 				for (const step of readySteps(run, made.decomposition)) {
 					if (running.size >= concurrency) break;
-					if (!running.has(step.id) && !held.has(step.id)) running.set(step.id, start(step));
+					if (!running.has(step.id) && !holding.has(step.id)) running.set(step.id, start(step));
 				}
-			if (running.size === 0) throw run.status === "paused" ? paused(plan, run) : held.values().next().value;
+			if (running.size === 0) throw run.status === "paused" ? paused(plan, run) : holding.values().next().value;
 			await Promise.race(running.values());
 		}
 	} finally {

@@ -33,6 +33,9 @@ export interface StepTask {
 	readonly scope: Scope;
 }
 
+/** A call of a step waits for somebody, is in doubt, or what it runs has stopped for now: the step has not failed. */
+export const held = ["CALL_WAITING", "CALL_IN_DOUBT", "CALL_HELD"] as const;
+
 /** How a step ended. `paused`: it has not, and its plan waits. */
 export type StepOutcome =
 	| { readonly kind: "completed"; readonly result: KeptText; readonly cost: Cost }
@@ -53,7 +56,7 @@ const REASON_BYTES = 1500;
 /**
  * Runs an attempt until it ends, or waits. A model call is tried again by the common policy, `retryLimit` times.
  *
- * @throws JournalError `CALL_WAITING`, `CALL_IN_DOUBT`: it goes on when its plan does; LostResult of a step that it depends on; the signal's reason
+ * @throws JournalError {@link held}: it goes on when its plan does; LostResult of a step that it depends on; the signal's reason
  */
 export async function tryStep(
 	task: StepTask,
@@ -108,7 +111,7 @@ async function afterwards(error: unknown, limits: StepLimits, { signal }: PlanPo
 	signal.throwIfAborted();
 	if (error instanceof Paused) return { kind: "paused" };
 	// The step has not failed: the call is asked about again when the plan goes on.
-	if (isReynError(error, "CALL_WAITING", "CALL_IN_DOUBT")) throw error;
+	if (isReynError(error, ...held)) throw error;
 	try {
 		await limits.goesOn(error);
 		return undefined;

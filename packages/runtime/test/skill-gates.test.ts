@@ -1,6 +1,6 @@
 /** Permissions and budgets hold in phases as in turns, whichever way a phase makes its call; and a model of a phase may ask a person. */
 import type { Tool } from "@reyn/journal";
-import { defineSkill, done, type Phase, type Skill } from "@reyn/skill-resume";
+import { defineSkill, done, type Phase, type Skill, skillRunIn, skillRuns, skillRunsOf } from "@reyn/skill-resume";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";
 import type { Runtime, RuntimeOptions } from "../src/index.ts";
@@ -135,33 +135,101 @@ describe.each(everywhere(Object.keys(askers)))(
 			const kept = runtime.restored().runs.map(({ status }) => status);
 			// What was paid stays paid; a run that may not go on is kept.
 			expect([paid.length, kept, said(runtime), asked.asked.length]).toEqual(
-				answer === "yes" ? [1, [], "paid", 2] : [1, ["running"], undefined, 1],
+				answer === "yes" ? [1, [], "paid", 2] : [1, Array(1 + places.indexOf(place)).fill("running"), undefined, 1],
 			);
 			if (answer === "yes") return runtime.close();
-			// Gone on with, a run asks once more; of a child, whose failure was told, the no holds until the budget is raised.
+			// Gone on with, it asks once more.
 			runtime.resume();
-			if (place === "a run") {
-				await until(() => runtime.questions().length === 1);
-				await runtime.answer(runtime.questions()[0]?.seq ?? 0, "yes", "ada");
-			}
+			await until(() => runtime.questions().length === 1);
+			await runtime.answer(runtime.questions()[0]?.seq ?? 0, "yes", "ada");
 			await runtime.idle();
-			const isOver = place === "a run";
-			expect([paid.length, said(runtime), asked.asked.length]).toEqual([
-				1,
-				isOver ? "paid" : undefined,
-				isOver ? 2 : 1,
-			]);
-			if (isOver) return runtime.close();
+			expect([paid.length, said(runtime), asked.asked.length]).toEqual([1, "paid", 2]);
+			expect([runsIn(runtime), runtime.restored().runs]).toEqual([1 + places.indexOf(place), []]);
 			await runtime.close();
-			const raised = await opened(phase, { budget: { session: { tokens: 1000 } }, model: model() }, place);
-			raised.runtime.resume();
-			await raised.runtime.idle();
-			// Whoever makes the call again gets another child.
-			expect([raised.paid.length, said(raised.runtime), raised.runtime.restored().runs]).toEqual([1, "paid", []]);
-			await raised.runtime.close();
+		});
+
+		test("goes on once it is raised, in the child that it has stopped", async () => {
+			const first = await opened(phase, { budget: { session: { tokens: 11 } }, model: model() }, place);
+			await first.runtime.runSkill("work", {});
+			await until(() => first.runtime.questions().length === 1);
+			await first.runtime.answer(first.runtime.questions()[0]?.seq ?? 0, "no", "ada");
+			await first.runtime.idle();
+			expect(first.events.at(-1)).toMatchObject({
+				...{ type: "skill_end", outcome: "stopped" },
+				reason: expect.stringMatching(/this session has spent 11 of 11 tokens; ada says no: raise the budget/),
+			});
+			await first.runtime.close();
+			const asked = model();
+			const { runtime, paid } = await opened(phase, { budget: { session: { tokens: 1000 } }, model: asked }, place);
+			runtime.resume();
+			await runtime.idle();
+			expect([first.paid.length + paid.length, said(runtime), asked.asked.length]).toEqual([1, "paid", 1]);
+			expect([runsIn(runtime), runtime.restored().runs]).toEqual([1 + places.indexOf(place), []]);
+			await runtime.close();
 		});
 	},
 );
+
+/** All runs that were begun, children included. */
+const runsIn = (runtime: Runtime): number => skillRunsOf(runtime.view().get(skillRuns)).length;
+
+test("a run whose child a budget stops at three starts is paused with that reason, and goes on in that child", async () => {
+	const phase = ways["ctx.agent"] as Phase<unknown>;
+	const { runtime, paid } = await opened(phase, { budget: { session: { tokens: 11 } } }, "a child");
+	const run = await runtime.runSkill("work", {});
+	for (let times = 0; times < 3; times++) {
+		if (times > 0) runtime.resume();
+		await until(() => runtime.questions().length === 1);
+		await runtime.answer(runtime.questions()[0]?.seq ?? 0, "no", "ada");
+		await runtime.idle();
+	}
+	expect(skillRunIn(runtime.view().get(skillRuns), run)).toMatchObject({
+		status: "paused",
+		why: expect.stringMatching(
+			/it has failed at 3 starts in phase "a", visit 1: inner has stopped for now.*ada says no/,
+		),
+	});
+	await runtime.resumeSkillRun(run);
+	await until(() => runtime.questions().length === 1);
+	await runtime.answer(runtime.questions()[0]?.seq ?? 0, "yes", "ada");
+	await runtime.idle();
+	expect([paid.length, said(runtime), runsIn(runtime)]).toEqual([1, "paid", 2]);
+	await runtime.close();
+});
+
+test("what a child is refused for now it is told, and may go on without; whoever has called it is not told of its stop", async () => {
+	const tells: Phase<unknown> = async ({ model }) => done(await model(asks).catch((error: Error) => error.message));
+	const lets: Phase<unknown> = async ({ model, step }) => {
+		await step("pay", async () => "paid", { purity: "side_effect" });
+		return done((await model(asks)).text);
+	};
+	const told: string[] = [];
+	const cleared: string[] = [];
+	const around: Phase<unknown> = async ({ model, skill }) => {
+		await model(asks);
+		told.push(String(await skill("tells", {})));
+		try {
+			return done(await skill("lets", {}));
+		} catch (error) {
+			cleared.push((error as { code: string }).code);
+			return done("without it");
+		}
+	};
+	const skills = [skill(around), skill(tells, "tells"), skill(lets, "lets")];
+	const { runtime } = await opened(around, { budget: { session: { tokens: 11 } }, skills });
+	await runtime.runSkill("work", {});
+	await until(() => runtime.questions().length === 1);
+	// It holds for the work that had asked.
+	await runtime.answer(runtime.questions()[0]?.seq ?? 0, "no", "ada");
+	await runtime.idle();
+	expect([told.length, told[0], cleared, said(runtime)]).toEqual([
+		...[1, expect.stringContaining("ada says no"), ["CALL_HELD"], undefined],
+	]);
+	expect(skillRunsOf(runtime.view().get(skillRuns)).map(([, { skill, status }]) => `${skill} ${status}`)).toEqual([
+		...["work running", "tells completed", "lets running"],
+	]);
+	await runtime.close();
+});
 
 test("a model of a phase asks a person by ask_user where the phase names that, and goes on with the answer after a restart", async () => {
 	const asking = () =>

@@ -1,6 +1,6 @@
 /** Runs skills as children of calls: one child a call, wherever its process is killed, and none is left over. */
-import { laneClosed } from "@reyn/journal";
-import { isBeneath, reasonOf } from "@reyn/journal/internal";
+import { JournalError, laneClosed } from "@reyn/journal";
+import { endedForNow, isBeneath, reasonOf } from "@reyn/journal/internal";
 import { type Appender, isReynError, type Scope, type Seq } from "@reyn/wal";
 import type { Skill } from "./define-skill.ts";
 import { SkillError } from "./errors.ts";
@@ -83,6 +83,11 @@ export function skillChildren(ports: ChildPorts): SkillChildren {
 				const isLeft = signal.aborted || (isBeneath(error) && !isReynError(error, "STEP_DISCARDED"));
 				if (isLeft) throw error;
 				const { message } = reasonOf(error);
+				// It has come to nothing yet: whoever goes on with the call goes on with it.
+				if (endedForNow(error)) {
+					const why = `${skill.name} has stopped for now, and is kept as it is: ${message}`;
+					throw new JournalError("CALL_HELD", why, { run: id, skill: skill.name }, { cause: error });
+				}
 				const run = skillRunIn(ports.runs(), id) as SkillRun;
 				if (isLive(run)) await ports.keep(`skill run ${id}`, () => end(ports, id, run, message), signal);
 				return endOf(started) ?? { kind: "failed", reason: message };

@@ -25,8 +25,8 @@ export function failureIn(
 	error: unknown,
 	signal: AbortSignal,
 ): readonly Draft[] {
-	// The log itself has failed, or the run waits. But what it refuses of a run it refuses at each start.
-	const isLeft = isBeneath(error) && !isReynError(error, "REPLAY_DIVERGENCE", "WAL_INVALID_RECORD", "WAL_TOO_LARGE");
+	// The log itself has failed, or the run waits. But what it refuses of a run it refuses at each start, as a spent budget does.
+	const isLeft = isBeneath(error) && !isReynError(error, ...failures);
 	if (!run || !isLive(run) || run.parent !== undefined || signal.aborted || isLeft || endsRun(error)) return [];
 	const at = analyze(run, start);
 	const where = whereOf(at);
@@ -53,6 +53,9 @@ export function deathsIn(id: string, run: SkillRun, start: string): Draft | unde
 	const reason = `its process died at ${begun} starts ${where}, before anything new was recorded; it may have run out of memory, or a call has ended it`;
 	return skillRunPaused({ run: id, reason });
 }
+
+/** What stops a run as if it failed, though no call of its own has. */
+const failures = ["CALL_HELD", "REPLAY_DIVERGENCE", "WAL_INVALID_RECORD", "WAL_TOO_LARGE"] as const;
 
 const whereOf = (at: ResumePoint): string =>
 	at.kind === "end" ? "when its output was to be delivered" : `in phase "${at.phase}", visit ${at.visit}`;

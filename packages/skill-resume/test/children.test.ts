@@ -143,6 +143,77 @@ describe("killed", () => {
 	});
 });
 
+describe("a child whose gate denies a call for now", () => {
+	/** Asked before each call, until it is raised. */
+	function budget() {
+		const spent = { kind: "deny", code: "SPENT", reason: "it is spent", forNow: true } as const;
+		const of = { isRaised: false, gate: async () => (of.isRaised ? ({ kind: "pass" } as const) : spent) };
+		return of;
+	}
+
+	/** Pays, asks a model, and where that is refused clears up and ends by this. */
+	const asks = (ends: (error: unknown) => unknown) => {
+		const { ledger, pay } = payer();
+		const child = skillOf("child", {
+			a: async ({ step, model }) => {
+				await step("pay", pay, { purity: "side_effect" });
+				try {
+					return done((await model(question("more?"))).text);
+				} catch (error) {
+					await step("clear", pay, { purity: "side_effect" });
+					throw ends(error);
+				}
+			},
+		});
+		const root = skillOf("root", { a: async ({ skill }) => done(await skill("child").catch(() => "without it")) });
+		return { ledger, child, root };
+	};
+
+	const ends: Readonly<Record<string, (error: unknown) => unknown>> = {
+		"by that": (error) => error,
+		"by an error that has it as its cause": (cause) => new Error("no money", { cause }),
+		"by several": (error) => new AggregateError([new Error("another"), error], "both"),
+	};
+
+	test.each(Object.keys(ends))(
+		"and that ends %s is kept, and asks again; cut anywhere, it is no other one",
+		async (how) => {
+			const { records } = await lived(Number.POSITIVE_INFINITY);
+			for (const appends of pointsOf(1, records, 3)) await lived(appends);
+
+			async function lived(appends: number) {
+				const { ledger, child, root } = asks(ends[how] as (error: unknown) => unknown);
+				const of = budget();
+				let process = await (await Process.start({ skills: [child], gate: of.gate })).next({ appends });
+				const first = (await process.work(root).catch((error) => error)) as Error & { readonly code?: string };
+				const isWhole = appends === Number.POSITIVE_INFINITY;
+				if (isWhole)
+					expect([first.code, first.message]).toEqual([
+						"CALL_HELD",
+						expect.stringContaining("child has stopped for now"),
+					]);
+				process = await process.next({ appends: Number.POSITIVE_INFINITY });
+				// A failure on which something rests is told as it was, and let through again.
+				await process.work(root).catch(() => {});
+				of.isRaised = true;
+				const told = await process.work(root);
+				const records = await process.records();
+				const begun = records.filter(({ kind }) => kind === "skill_run_started");
+				expect([appends, told, begun.length]).toEqual([appends, "more?!", 2]);
+				expect([appends, Math.max(...ledger.values())]).toEqual([appends, 1]);
+				await process[Symbol.asyncDispose]();
+				return { records: records.length };
+			}
+		},
+	);
+
+	test("and that ends otherwise, after it has asked for something else, has failed", async () => {
+		const { child, root } = asks(() => new Error("broken"));
+		await using process = await Process.start({ skills: [child], gate: budget().gate });
+		expect(await process.work(root)).toBe("without it");
+	});
+});
+
 describe("a child that fails", () => {
 	test("is a failure of the call, which the phase may catch; let through, the next try has another child", async () => {
 		let isDown = true;

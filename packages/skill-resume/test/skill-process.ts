@@ -46,6 +46,7 @@ export interface ProcessOptions extends Life {
 	/** Why others do not load. */
 	readonly problems?: readonly SkillProblem[];
 	readonly ask?: SkillPorts["ask"];
+	readonly gate?: SkillPorts["gate"];
 	/** Over all lives, where the log is truncated. */
 	readonly snapshots?: SnapshotStore;
 }
@@ -99,7 +100,7 @@ export class Process extends MortalProcess {
 	}
 
 	#ports(whenInDoubt: InDoubtPolicy): SkillPorts {
-		const { model = echo(), skills = [], problems = [], ask } = this.#options;
+		const { model = echo(), skills = [], problems = [], ask, gate } = this.#options;
 		const runs = () => this.view.get(skillRuns);
 		const children = skillChildren({
 			...{
@@ -123,6 +124,7 @@ export class Process extends MortalProcess {
 			whenInDoubt: () => whenInDoubt,
 			children,
 			ask,
+			...(gate && { gate }),
 			run: () => this.run(),
 			deliver: async (output) => {
 				if (this.view.get(outbox).length === 0) await this.append(told({ output }), session).durable;

@@ -207,6 +207,8 @@ function meetIn(told: History, meet: Meet): void {
 	if (told.ends.some(({ failed }) => failed.some((why) => why.includes("gave what cannot be kept"))))
 		meet("what is not JSON");
 	if (told.ends.some(({ failed }) => failed.some((why) => /^c\d+ .*has failed/.test(why)))) meet("a child that failed");
+	if (told.ends.some(({ failed }) => failed.some((why) => why.includes("has stopped for now"))))
+		meet("a child that a budget has stopped");
 }
 
 test("random skills, killed at random records and edited between", async () => {
@@ -222,6 +224,7 @@ test("random skills, killed at random records and edited between", async () => {
 		"a child of a child",
 		"a child that another process goes on with",
 		"a child that failed",
+		"a child that a budget has stopped",
 	];
 	const edited = policies.map((policy) => `edited, ${policy}`);
 	if (runs >= 100) expect([...met.keys()].sort()).toEqual([...all, ...edited, "a question left open"].sort());

@@ -1,6 +1,6 @@
 /** Runs a random skill through `openSkills` in several lives, over a log that is cut where its process died. */
 import { setImmediate } from "node:timers/promises";
-import type { Model } from "@reyn/journal";
+import type { GatedCall, Model, Verdict } from "@reyn/journal";
 import type { LogEngine } from "@reyn/wal";
 import { z } from "zod";
 import { type Random, seeded } from "../../../../tests/kit/seeded.ts";
@@ -63,6 +63,19 @@ export class World {
 		if (failed) throw new Error(`${id} has failed`);
 		return `said ${id}`;
 	}
+
+	/** How many calls of models the budget lasts for: most go far, and some end in the middle of what is under way. */
+	#left = Number.POSITIVE_INFINITY;
+
+	/** Somebody looks at the budget, and raises it: for good, or by little. */
+	raise(): void {
+		this.#left = this.#random.chance(0.5) ? Number.POSITIVE_INFINITY : this.#random.below(3);
+	}
+
+	readonly gate = async ({ type }: GatedCall): Promise<Verdict> =>
+		type !== "model" || this.#left-- > 0
+			? { kind: "pass" }
+			: { kind: "deny", code: "BUDGET", reason: "the budget is spent", forNow: true };
 
 	/** What a phase gives of an output: one that somebody has to mend first gives what is not JSON, once. */
 	given(phase: string, form: PhaseForm, output: string): unknown {
@@ -194,7 +207,7 @@ export async function live(
 	world.tip = () => engine.tip;
 	const life = { told: [] as SkillEnd[], failed: [] as string[] };
 	const skills = await openSkills(engine, optionsOf(form, world, policy, life));
-	await toEnd(skills, life);
+	await toEnd(skills, life, world);
 	await skills.close();
 	return life;
 }
@@ -207,18 +220,21 @@ export const optionsOf = (
 ): OpenSkillsOptions => ({
 	...{ skills: skillsOf(form, world), model: modelOf(world), policy: { default: policy }, clock: world.clock },
 	ask: ({ question }) => world.ask(question),
+	gate: world.gate,
 	deliver: (end) => void told.push(end),
 	failed: (_, { message }) => void failed.push(message),
 });
 
-/** Runs it to its end: what failed by a call, or waits for somebody, is tried again, as a person would. */
-export async function toEnd(skills: Skills, { failed }: Pick<Life, "failed">): Promise<void> {
+/** Runs it to its end: what failed by a call, waits for somebody, or has no money left is tried again, as a person would. */
+export async function toEnd(skills: Skills, { failed }: Pick<Life, "failed">, world: World): Promise<void> {
+	world.raise();
 	await skills.start("r", "random", null);
 	await skills.idle();
 	for (let tries = 0; tries < 80; tries++) {
 		const [, run] = skills.list().find(([id]) => id === "r") ?? [];
 		const isStuck = run?.status === "running" && /its limit is| does not do what is recorded/.test(failed.at(-1) ?? "");
 		if (!run || !["running", "paused"].includes(run.status) || isStuck) return;
+		world.raise();
 		await skills.resume("r");
 		await skills.idle();
 	}

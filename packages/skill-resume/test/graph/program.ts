@@ -122,7 +122,7 @@ export function randomForm(random: Random, withChildren: boolean): Form {
 				branches: Array.from({ length: 2 + random.below(2) }, () => ops(depth + 1, true)),
 			};
 		if (kind === 6) return { kind: "draw", name, isBeside };
-		if (kind === 5) return { kind: "model", name, text: "a" };
+		if (kind === 4 || kind === 5) return { kind: "model", name, text: "a" };
 		if (kind === 7) return { kind: "ask", name, text: "a" };
 		const purity = random.pick(["side_effect", "side_effect", "external", "world", "pure"] as const);
 		return { kind: "step", name, purity, asks: random.chance(0.3), fails: random.chance(0.12) ? 1 : 0, text: "a" };

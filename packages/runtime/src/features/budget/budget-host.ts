@@ -152,6 +152,7 @@ const unknownInWords = (calls: number): string =>
 
 const spentUp = (reached: Reached, why: string): Verdict => ({
 	kind: "deny",
+	forNow: true,
 	code: SPENT_UP,
 	reason: `${spentInWords(reached)}; ${why}`,
 });

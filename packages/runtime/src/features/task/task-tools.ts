@@ -31,6 +31,32 @@ const LISTED = 50;
 const id = z.string().min(1).max(200).describe("The id of a task, as task_list has them");
 const waitsFor = z.array(z.string().min(1).max(200)).max(100);
 
+/** What each is called with: read into schemas once, and not for each who is offered them. */
+const inputs = {
+	list: z.strictObject({
+		status: z.array(taskStatusSchema).optional().describe("Only those of these"),
+		after: z.string().optional().describe("Only those behind this id in the list"),
+	}),
+	get: z.strictObject({ id }),
+	create: z.strictObject({
+		title: z.string().min(1).max(500),
+		description: z.string().max(20_000).optional(),
+		waits_for: waitsFor.optional().describe("The ids of tasks that have to be done before"),
+		take: z.boolean().optional().describe("You do it yourself"),
+	}),
+	update: z
+		.strictObject({
+			id,
+			take: z.boolean().optional().describe("It is yours from now on"),
+			status: taskStatusSchema.optional(),
+			outcome: z.string().max(20_000).optional().describe("What came of it, or why it ended; with a status"),
+			waits_for: waitsFor.optional().describe("The ids of tasks that it has to wait for besides"),
+		})
+		.refine(({ take, status, waits_for = [] }) => take || status || waits_for.length > 0, "nothing is to be changed")
+		.refine(({ status, outcome }) => outcome === undefined || status !== undefined, "an outcome needs a status"),
+	comment: z.strictObject({ id, text: z.string().min(1).max(20_000) }),
+};
+
 /** What a write has to be followed by; durable with its start, so that a process that goes on with it knows. */
 const afterwards = z.object({
 	binds: z.array(z.enum(["assignee", "requester"])),
@@ -61,10 +87,7 @@ export function taskTools(backend: TaskBackend, ports: TaskToolPorts): readonly 
 		defineTool({
 			name: "task_list",
 			description: "List tasks: id, status, title, who has it. Oldest first.",
-			input: z.strictObject({
-				status: z.array(taskStatusSchema).optional().describe("Only those of these"),
-				after: z.string().optional().describe("Only those behind this id in the list"),
-			}),
+			input: inputs.list,
 			purity: "world",
 			wants: async () => [],
 			async call({ status, after }) {
@@ -81,7 +104,7 @@ export function taskTools(backend: TaskBackend, ports: TaskToolPorts): readonly 
 		defineTool({
 			name: "task_get",
 			description: "Show a task: what is to be done, what it waits for, what came of it, and its comments.",
-			input: z.strictObject({ id }),
+			input: inputs.get,
 			purity: "world",
 			wants: async () => [],
 			async call({ id }) {
@@ -93,12 +116,7 @@ export function taskTools(backend: TaskBackend, ports: TaskToolPorts): readonly 
 		defineTool({
 			name: "task_create",
 			description: "Make a task. You are told what comes of it; with `take` it is yours to do.",
-			input: z.strictObject({
-				title: z.string().min(1).max(500),
-				description: z.string().max(20_000).optional(),
-				waits_for: waitsFor.optional().describe("The ids of tasks that have to be done before"),
-				take: z.boolean().optional().describe("You do it yourself"),
-			}),
+			input: inputs.create,
 			purity: "external",
 			wants: async ({ title }) => [{ action: TASK, subject: title }],
 			prepare: async ({ take }) => {
@@ -123,19 +141,7 @@ export function taskTools(backend: TaskBackend, ports: TaskToolPorts): readonly 
 			name: "task_update",
 			description:
 				"Change a task: take it (`take`), say how it goes (`status`, with `outcome` for what came of it), or what it waits for.",
-			input: z
-				.strictObject({
-					id,
-					take: z.boolean().optional().describe("It is yours from now on"),
-					status: taskStatusSchema.optional(),
-					outcome: z.string().max(20_000).optional().describe("What came of it, or why it ended; with a status"),
-					waits_for: waitsFor.optional().describe("The ids of tasks that it has to wait for besides"),
-				})
-				.refine(
-					({ take, status, waits_for = [] }) => take || status || waits_for.length > 0,
-					"nothing is to be changed",
-				)
-				.refine(({ status, outcome }) => outcome === undefined || status !== undefined, "an outcome needs a status"),
+			input: inputs.update,
 			purity: "external",
 			wants: async ({ id }) => [{ action: TASK, subject: id }],
 			prepare: async ({ take }) => ({ binds: take ? ["assignee"] : [] }),
@@ -156,7 +162,7 @@ export function taskTools(backend: TaskBackend, ports: TaskToolPorts): readonly 
 		defineTool({
 			name: "task_comment",
 			description: "Write a comment to a task.",
-			input: z.strictObject({ id, text: z.string().min(1).max(20_000) }),
+			input: inputs.comment,
 			purity: "external",
 			wants: async ({ id }) => [{ action: TASK, subject: id }],
 			call: ({ id, text }, { idempotencyKey: key = "" }) =>
