@@ -157,6 +157,20 @@ const rows: Readonly<Record<string, Row>> = {
 			["plan: { step_timeout_seconds: 2 }", expect.stringMatching(/worked for 2 s/)],
 		],
 	},
+	// Each answer takes 55 tokens: those of a step that is tried again, and of steps beside it, count.
+	"plan.tokens": {
+		...{
+			says: { a: looksOn.a as Says[string] },
+			see: (seen) => [asksOf("a")(seen), asksOf("b")(seen), failureOf(seen)],
+		},
+		cases: [
+			["plan: { concurrency: 1, tokens: 110 }", [2, 0, expect.stringMatching(/the plan has used 110 tokens of 110/)]],
+			[
+				"plan: { concurrency: 1, step_max_iterations: 3, tokens: 170 }\nlimits: { on_limit: extend }",
+				[6, 1, expect.stringMatching(/after 6 turns/)],
+			],
+		],
+	},
 	"limits.on_limit": {
 		...{ says: looksOn, see: asksOf("a") },
 		cases: [

@@ -105,10 +105,20 @@ export class Fates {
 		return { decision: extended < unattended ? ("extend" as const) : ("fail" as const), isLater: false };
 	}
 
-	/** What each of these steps must come to in its attempt. */
-	outcomes({ steps }: Decomposition, attemptOf: (step: string) => number): (id: string) => Outcome {
+	/** What is said of the limit of a plan, of whose steps so many have run again. */
+	decisionOfPlan(again: number, extended: number): AtLimit {
+		return this.decision("", again, "plan_tokens", extended).decision;
+	}
+
+	/** What each of these steps must come to in its attempt. @param isCut has it failed by the limit of its plan? Default: none has */
+	outcomes(
+		{ steps }: Decomposition,
+		attemptOf: (step: string) => number,
+		isCut: (step: string) => boolean = () => false,
+	): (id: string) => Outcome {
 		const known = new Map<string, Outcome>();
 		const outcome = (id: string): Outcome => {
+			if (isCut(id)) return { kind: "failed" };
 			const made = known.get(id) ?? this.#work(steps.find((step) => step.id === id) as PlanStep, attemptOf(id), facts);
 			known.set(id, made);
 			return made;
@@ -123,7 +133,7 @@ export class Fates {
 		const { id } = step;
 		const { rounds, passing, hanging, final, long } = this.behaviour(step, attempt);
 		const { stepMaxIterations, retryLimit, stepTokens, stepSeconds } = this.limits;
-		const extended: Record<LimitKind, number> = { iterations: 0, retries: 0, tokens: 0, seconds: 0 };
+		const extended: Record<LimitKind, number> = { plan_tokens: 0, iterations: 0, retries: 0, tokens: 0, seconds: 0 };
 		const isOver = (limit: LimitKind): boolean =>
 			this.decision(id, attempt, limit, extended[limit]++).decision === "fail";
 		const childCalls = (upTo: number): number =>
@@ -193,7 +203,7 @@ export function textOf(
 	return `${marked(`${id}.${attempt} ${sum.toString(36)}`)} ${"x".repeat(long)}`;
 }
 
-/** Limits of every kind. @param isTimed has each step a time, too? */
+/** Limits of every kind of a step. @param isTimed has each step a time, too? */
 export const randomLimits = (random: Random, isTimed: boolean, stepSeconds: number): PlanLimits => ({
 	// Time passes for all that runs: with more than one step it would be over for steps that do not hang.
 	concurrency: isTimed ? 1 : random.pick([1, 2, 3, 7]),

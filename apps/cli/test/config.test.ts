@@ -40,7 +40,7 @@ const OWN = "home/reyn/config.yaml";
 test.each([
 	[
 		"plan:\n  concurency: 3",
-		/^reyn.yaml:2:3: plan.concurency: there is no such key; there are concurrency, step_max_iterations, retry_limit, step_tokens, step_timeout_seconds, offer, confirm, invalid_retries$/,
+		/^reyn.yaml:2:3: plan.concurency: there is no such key; there are concurrency, step_max_iterations, retry_limit, step_tokens, tokens, step_timeout_seconds, offer, confirm, invalid_retries$/,
 	],
 	[
 		"plans: {}",
@@ -319,6 +319,7 @@ const keys: Readonly<Record<string, readonly [value: unknown, reached: (config: 
 	"plan.step_max_iterations": [2, (config) => runtimeOptionsOf(config).limits, { stepMaxIterations: 2 }],
 	"plan.retry_limit": [0, (config) => runtimeOptionsOf(config).limits, { retryLimit: 0 }],
 	"plan.step_tokens": [900, (config) => runtimeOptionsOf(config).limits, { stepTokens: 900 }],
+	"plan.tokens": [9000, (config) => runtimeOptionsOf(config).limits, { planTokens: 9000 }],
 	"plan.step_timeout_seconds": [9, (config) => runtimeOptionsOf(config).limits, { stepSeconds: 9 }],
 	"plan.offer": ["never", (config) => plansOf(config), { offer: "never" }],
 	"plan.confirm": ["ask", (config) => plansOf(config), { confirm: "ask" }],

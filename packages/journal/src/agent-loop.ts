@@ -20,6 +20,8 @@ export interface LoopOptions {
 	readonly retry?: Partial<RetryPolicy>;
 	/** Gets each piece of text; a recorded answer comes in one piece. */
 	onText?(delta: string): void;
+	/** Called before the model is asked for an answer that is not recorded. If it throws, that ends the loop. @param round from 0 */
+	mayAsk?(round: number): Promise<void>;
 	/** Gets each answer before its tools are called. @param round from 0 @param place the seq at which it is recorded; undefined: it was just given */
 	onReply?(reply: ModelReply, round: number, place?: Seq): Promise<void>;
 	onCall?(call: ToolCall): void;
@@ -88,6 +90,7 @@ export async function agentLoop(
 			rounds.leave(round);
 			since = NEVER;
 		}
+		if (since === NEVER && options.mayAsk) await options.mayAsk(round);
 		const reply = await askModel(lane, model, request, onText, retry, name);
 		usage = sum(usage, reply.usage);
 		// What another model has read says nothing of this one.

@@ -160,6 +160,10 @@ export const planShape = z.object({
 	size: seq,
 	calls: seq,
 	tokens: seq,
+	/** Of all answers in it and below, of tries before and steps under way too: what `plan.tokens` limits. Absent: none is known. */
+	allTokens: seq.exactOptional(),
+	/** How often that limit was extended. Absent: never. */
+	extended: seq.exactOptional(),
 	/** The model that it was begun with, and who waits for its answer. Absent: unknown, and nobody. */
 	model: z.string().exactOptional(),
 	chain: z.string().exactOptional(),

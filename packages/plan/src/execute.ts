@@ -19,8 +19,9 @@ import {
 	planStepFailed,
 	planStepStarted,
 } from "./records.ts";
+import { StepLimits, Together } from "./step-limits.ts";
 import { isFinished, isSettled, readySteps, stepOf } from "./step-status.ts";
-import { held, tryStep } from "./try-step.ts";
+import { held, mayBegin, tryStep } from "./try-step.ts";
 
 export interface PlanLimits {
 	/** How many steps may run at the same time. */
@@ -33,11 +34,13 @@ export interface PlanLimits {
 	readonly stepTokens?: number | undefined;
 	/** For how many seconds a step may work in one process. Absent: for ever. */
 	readonly stepSeconds?: number | undefined;
+	/** How many tokens the model calls of all steps may take together, of all their tries, before none is made any more. Absent: any. */
+	readonly planTokens?: number | undefined;
 }
 
 export const defaultPlanLimits: PlanLimits = { concurrency: 3, stepMaxIterations: 5, retryLimit: 3 };
 
-/** A limit that a step has come to. */
+/** A limit that a step has come to: its own, or that of its plan (`plan_tokens`), which one step asks about for all. */
 export interface StepLimit {
 	readonly plan: string;
 	readonly step: string;
@@ -48,13 +51,16 @@ export interface StepLimit {
 	readonly reached: number;
 	/** By so much the limit is extended. */
 	readonly base: number;
-	/** How often it was extended in this attempt. */
+	/** How often it was extended: in this attempt, that of a plan in all. */
 	readonly extended: number;
 	/** For `retries`: why the model gave no answer. */
 	readonly reason?: string;
 }
 
-/** What becomes of a step at its limit. `pause`: the plan waits until it is resumed, and the step goes on then as if it were extended. */
+/**
+ * What becomes of a step at its limit. `fail`, at that of its plan: so do all that would go on. `pause`: the plan waits until it is
+ * resumed, and the step goes on then as if it were extended.
+ */
 export type AtLimit = "extend" | "fail" | "pause";
 
 export interface PlanPorts extends Using {
@@ -143,6 +149,7 @@ export async function execute(
 	if (!(concurrency >= 1))
 		throw new PlanError("PLAN_INVALID", `limits.concurrency is ${concurrency}; a plan needs at least 1`);
 	const running = new Map<string, Promise<void>>();
+	const together = new Together<boolean>();
 	/** The steps that wait for somebody: the others go on. */
 	const holding = new Map<string, unknown>();
 	const lost = new LostResults(plan, scope, ports);
@@ -157,7 +164,7 @@ export async function execute(
 		return made;
 	};
 	const start = (step: PlanStep): Promise<void> =>
-		executeStep(plan, { made, current }, step, scope, ports)
+		executeStep(plan, { made, current, together }, step, scope, ports)
 			.catch((error) => {
 				if (error instanceof LostResult) return lost.runAgain(error);
 				if (!isReynError(error, ...held)) throw error;
@@ -226,7 +233,7 @@ export async function execute(
 
 async function executeStep(
 	plan: string,
-	{ made, current }: { readonly made: Made; current(): Promise<Made> },
+	{ made, current, together }: { readonly made: Made; current(): Promise<Made>; readonly together: Together<boolean> },
 	step: PlanStep,
 	scope: Scope,
 	ports: PlanPorts,
@@ -246,6 +253,10 @@ async function executeStep(
 	const report = (change: PlanProgress["change"]): void => ports.progress(lineOf(change));
 	const before = stepOf(ports.run(), step.id);
 	const lane = attemptLane({ plan, step: step.id, attempt: before.attempt });
+	const limits = new StepLimits({ plan, attempt: before.attempt, lane, step, scope }, ports, together);
+	// It begins when its plan may go on: until then it can be amended.
+	const refused = before.status === "running" ? undefined : await mayBegin(limits, ports);
+	if (refused?.kind === "paused") return;
 	report({ status: before.status === "running" ? "resumed" : "running" });
 	if (before.status !== "running") {
 		const started = planStepStarted({ plan, step: step.id, attempt: before.attempt });
@@ -254,7 +265,8 @@ async function executeStep(
 		if (!(await patiently(lane, ports, begin))) return;
 	}
 
-	const outcome = await tryStep({ plan, attempt: before.attempt, lane, decomposition, step, scope }, ports, report);
+	const task = { plan, attempt: before.attempt, lane, decomposition, step, scope };
+	const outcome = refused ?? (await tryStep(task, limits, ports, report));
 	if (outcome.kind === "paused") return;
 	// The plan may have been amended meanwhile.
 	({ steps } = (await current()).decomposition);

@@ -1,5 +1,5 @@
 /** A projection of plans: which there are in a session, and how far each step of them is. */
-import { laneClosed, laneFailed } from "@reyn/journal";
+import { laneClosed, laneFailed, stepCompleted } from "@reyn/journal";
 import { spilledTextSchema } from "@reyn/journal/internal";
 import { defineProjection, entryAt, List } from "@reyn/snapshot";
 import type { WalRecord } from "@reyn/wal";
@@ -84,6 +84,10 @@ const planRun = z.object({
 	why: z.string().optional(),
 	/** A person has paused it; absent: it is not, or that came about by itself. */
 	by: z.literal("person").optional(),
+	/** The tokens of all answers of models in it and below, of tries of steps before too. Absent: none, or in part unknown, from an older version. */
+	tokens: z.int().optional(),
+	/** How often its limit of tokens was extended. */
+	extended: z.int().optional(),
 	/** By step id; a step that never started is absent. */
 	steps: z.record(z.string(), stepRun),
 	/** The seq and the content of `plan_aborted`, until the plan's lane is closed: its notice is still to be delivered. */
@@ -109,7 +113,7 @@ type OverPlan = z.infer<typeof overRun>;
 /** Every plan of a session and how far it has come. */
 export const planRuns = defineProjection({
 	name: "plans",
-	version: 7,
+	version: 8,
 	schema: z.object({ live: liveRuns }),
 	lists: { over: overRun },
 	init: () => ({ live: {}, over: List.of<OverPlan>() }),
@@ -142,12 +146,20 @@ export const planRuns = defineProjection({
 			})),
 		),
 		on(planStepExtended, (state, { plan, step, limit }, record) =>
-			withStep(state, plan, step, record, (before) =>
-				before.status === "running"
-					? { ...before, extended: { ...before.extended, [limit]: extensionsOf(before, limit) + 1 } }
-					: before,
-			),
+			limit === "plan_tokens"
+				? withPlan(state, plan, extended)
+				: withStep(state, plan, step, record, (before) =>
+						before.status === "running"
+							? { ...before, extended: { ...before.extended, [limit]: extensionsOf(before, limit) + 1 } }
+							: before,
+					),
 		),
+		on(stepCompleted, (state, { lane, kind, usage }) => {
+			const plan = kind === "model" && usage ? planAround(lane, state) : undefined;
+			if (plan === undefined || !usage) return state;
+			const more = usage.inputTokens + usage.outputTokens;
+			return withPlan(state, plan, (run) => ({ ...run, tokens: (run.tokens ?? 0) + more }));
+		}),
 		on(laneFailed, (state, { lane }, record) => {
 			const of = attemptOf(lane);
 			const before = of && entryAt(entryAt(state.live, of.plan)?.steps ?? {}, of.step);
@@ -221,6 +233,14 @@ const fromFourth = (all: z.infer<typeof liveRuns>): unknown => ({
 });
 
 const isOver = (run: PlanRun): boolean => !isInFlight(run) && run.ended === undefined;
+
+const extended = (run: PlanRun): PlanRun => ({ ...run, extended: (run.extended ?? 0) + 1 });
+
+/** The plan in flight that a lane is of, or of whose steps a call has begun it. */
+function planAround(lane: string, { live }: PlanRuns): string | undefined {
+	if (!lane.startsWith(planLane(""))) return undefined;
+	return Object.keys(live).find((plan) => lane.startsWith(`${planLane(plan)}/`));
+}
 
 /** One of whose results one is lost: if it had all, its answer was made. */
 const unanswered = (run: PlanRun): PlanRun =>

@@ -14,9 +14,9 @@ export type Cost = z.infer<typeof costSchema>;
 
 /**
  * The limits of a step: `iterations` of its model, `retries` of a model call, `tokens` of all its calls, `seconds` of work in one
- * process.
+ * process. And that of its plan: `plan_tokens` of all tries of all steps.
  */
-export const limitKinds = ["iterations", "retries", "tokens", "seconds"] as const;
+export const limitKinds = ["iterations", "retries", "tokens", "seconds", "plan_tokens"] as const;
 export type LimitKind = (typeof limitKinds)[number];
 
 /** The start of a plan. Its decomposition is durable beside the log by now. */
@@ -44,7 +44,7 @@ export const planStepFailed = defineRecord(
 	"plan_step_failed",
 	z.object({ plan, step, reason: z.string(), cost: costSchema.optional() }),
 );
-/** A limit of a running step is extended by what it is, once more. */
+/** A limit of a running step is extended by what it is, once more; or that of its plan, to which the step has come. */
 export const planStepExtended = defineRecord("plan_step_extended", z.object({ plan, step, limit: z.enum(limitKinds) }));
 /** These steps run again, as if they never had; a plan that waits or has ended goes on. `why`: nobody has asked for it, and a plan that waits still does. */
 export const planStepsReset = defineRecord(

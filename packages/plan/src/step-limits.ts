@@ -14,16 +14,19 @@ import type { StepTask } from "./try-step.ts";
 export class Paused extends Error {}
 
 export class StepLimits {
-	readonly #task: StepTask;
+	readonly #task: Omit<StepTask, "decomposition">;
 	readonly #ports: PlanPorts;
+	readonly #together: Together<boolean>;
 	#cost: Cost = { calls: 0, inputTokens: 0, outputTokens: 0 };
 	/** How long the step has worked, in milliseconds, without the time in which somebody was asked. */
 	#worked = 0;
 	#watch: Watch | undefined;
 
-	constructor(task: StepTask, ports: PlanPorts) {
+	/** @param together all that come to the limit of the plan at once */
+	constructor(task: Omit<StepTask, "decomposition">, ports: PlanPorts, together: Together<boolean>) {
 		this.#task = task;
 		this.#ports = ports;
+		this.#together = together;
 	}
 
 	/** What the model's answers, and those in work that the step has begun, cost so far, paid for now or recalled. */
@@ -63,6 +66,21 @@ export class StepLimits {
 		while (reached >= this.#allowed("iterations", base))
 			if (!(await this.#isExtended("iterations", reached, base))) return 0;
 		return this.#allowed("iterations", base) - reached;
+	}
+
+	/**
+	 * Waits until a model may be asked for something new, by the limit of the plan: what is open then is let end.
+	 *
+	 * @throws PlanError `PLAN_TOKENS`; Paused
+	 */
+	async asks(): Promise<void> {
+		const { planTokens: base } = this.#ports.limits;
+		if (base === undefined) return;
+		const reached = (): number => this.#ports.run().tokens ?? 0;
+		const isExtended = () => this.#isExtended("plan_tokens", reached(), base);
+		while (reached() >= this.#allowed("plan_tokens", base))
+			if (!(await this.#whileAsked(() => this.#together.once(isExtended))))
+				throw allTooMany(reached(), this.#allowed("plan_tokens", base));
 	}
 
 	/**
@@ -116,6 +134,7 @@ export class StepLimits {
 	}
 
 	#extended(limit: LimitKind): number {
+		if (limit === "plan_tokens") return this.#ports.run().extended ?? 0;
 		return extensionsOf(stepOf(this.#ports.run(), this.#task.step.id), limit);
 	}
 
@@ -136,7 +155,10 @@ export class StepLimits {
 		const decided = await this.#whileAsked(() => atLimit(asked));
 		this.#ports.signal.throwIfAborted();
 		if (decided === "fail") return false;
-		const why = `step ${step.id} has come to its limit of ${limit}`;
+		const why =
+			limit === "plan_tokens"
+				? "it has come to its limit of tokens"
+				: `step ${step.id} has come to its limit of ${limit}`;
 		// Who cuts the end off leaves a plan that waits, and never one that goes on instead.
 		const waits = decided === "pause" ? [planPaused({ plan, why })] : [];
 		await this.#record([...waits, planStepExtended({ plan, step: step.id, limit }), ...after], scope);
@@ -177,6 +199,18 @@ export class StepLimits {
 	}
 }
 
+/** What several wait for is asked once. */
+export class Together<T> {
+	#asked: Promise<T> | undefined;
+
+	once(ask: () => Promise<T>): Promise<T> {
+		this.#asked ??= ask().finally(() => {
+			this.#asked = undefined;
+		});
+		return this.#asked;
+	}
+}
+
 interface Watch {
 	readonly late: AbortController;
 	/** In milliseconds since 1970. */
@@ -198,5 +232,12 @@ const tooMany = (tokens: number, limit: number): PlanError =>
 	new PlanError(
 		"PLAN_STEP_TOKENS",
 		`the step has used ${tokens} tokens of ${limit}, and still asks for tools; raise plan.step_tokens, or its max_tokens, or split the step`,
+		{ tokens, limit },
+	);
+
+const allTooMany = (tokens: number, limit: number): PlanError =>
+	new PlanError(
+		"PLAN_TOKENS",
+		`the plan has used ${tokens} tokens of ${limit}, so nothing more was begun; raise plan.tokens, and retry the step`,
 		{ tokens, limit },
 	);

@@ -20,7 +20,7 @@ import { resultOf } from "./lost-result.ts";
 import { shownTo } from "./narrow.ts";
 import { patiently } from "./patiently.ts";
 import type { Cost } from "./records.ts";
-import { Paused, StepLimits } from "./step-limits.ts";
+import { Paused, type StepLimits } from "./step-limits.ts";
 
 /** One attempt of a step. */
 export interface StepTask {
@@ -60,12 +60,12 @@ const REASON_BYTES = 1500;
  */
 export async function tryStep(
 	task: StepTask,
+	limits: StepLimits,
 	ports: PlanPorts,
 	report: (change: PlanProgress["change"]) => void,
 ): Promise<StepOutcome> {
 	const { request, tools } = askedOf(task, await resultsFor(task.step, ports), ports);
 	const model = entryAt(ports.models ?? {}, task.step.model ?? "") ?? ports.model;
-	const limits = new StepLimits(task, ports);
 	for (;;) {
 		try {
 			const signal = limits.begin();
@@ -74,6 +74,7 @@ export async function tryStep(
 				more: (rounds) => limits.iterations(rounds),
 				tooMany: stillAsking,
 				retry: { maxAttempts: ports.limits.retryLimit + 1 },
+				mayAsk: () => limits.asks(),
 				onReply: (reply, _round, place) => limits.answered(reply, place),
 			});
 			return { kind: "completed", result: await kept(task.lane, reply, ports), cost: limits.cost };
@@ -84,6 +85,16 @@ export async function tryStep(
 		} finally {
 			limits.end();
 		}
+	}
+}
+
+/** May a step begin, by the limit of its plan? @returns undefined: it may; else how it has ended, or that its plan waits @throws as {@link tryStep} */
+export async function mayBegin(limits: StepLimits, ports: PlanPorts): Promise<StepOutcome | undefined> {
+	try {
+		await limits.asks();
+		return undefined;
+	} catch (error) {
+		return afterwards(error, limits, ports);
 	}
 }
 

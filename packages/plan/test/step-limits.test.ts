@@ -8,6 +8,7 @@ import {
 	planResumed,
 	planStepExtended,
 	planStepFailed,
+	planStepsReset,
 	type StepLimit,
 } from "../src/index.ts";
 import { type Answer, failing, outbox, Process, planOf, scripted } from "./plan-process.ts";
@@ -40,6 +41,9 @@ interface Case {
 	readonly reason: RegExp;
 	/** The calls of the model in all when the limit is extended. */
 	readonly calls: number;
+	/** The steps that fail when it is not, and why a plan is paused there, where that is not the step's alone. */
+	readonly failed?: readonly string[];
+	readonly why?: string;
 }
 
 const looks =
@@ -69,9 +73,16 @@ const cases: Readonly<Record<string, Case>> = {
 			...{ reason: /gave no answer in 2 tries: busy/, calls: 4 },
 		},
 	},
+	plan_tokens: {
+		limits: { planTokens: 200 },
+		model: () => scripted({ s1: looks(2) }),
+		...{ asked: { reached: 220, base: 200 }, reason: /the plan has used 220 tokens of 200/, calls: 4 },
+		...{ failed: ["s1", "s2"], why: "it has come to its limit of tokens" },
+	},
 };
 
-describe.each(Object.entries(cases))("at its limit of %s", (limit, { limits, model, asked, reason, calls }) => {
+describe.each(Object.entries(cases))("at its limit of %s", (limit, { limits, model, asked, reason, calls, ...of }) => {
+	const { failed: failing = ["s1"], why: pausedAt = `step s1 has come to its limit of ${limit}` } = of;
 	const ask = { plan: "p1", step: "s1", attempt: 0, limit, extended: 0, ...asked };
 
 	test("a step goes on where it is extended, and that is in the log", async () => {
@@ -90,7 +101,7 @@ describe.each(Object.entries(cases))("at its limit of %s", (limit, { limits, mod
 		await using process = await Process.start({ model: model(), tools: [tool("look")], limits });
 		const { atLimit } = deciding("fail");
 		const { failed } = await process.execute(plan, how === "fail" ? { atLimit } : {});
-		expect(failed).toEqual(["s1"]);
+		expect(failed).toEqual(failing);
 		const record = (await process.records()).find(planStepFailed.is);
 		expect(record?.data).toMatchObject({ step: "s1", reason: expect.stringMatching(reason), cost: {} });
 	});
@@ -99,7 +110,7 @@ describe.each(Object.entries(cases))("at its limit of %s", (limit, { limits, mod
 		const far = model();
 		const process = await Process.start({ model: far, tools: [tool("look")], limits });
 		const { atLimit } = deciding("pause");
-		const why = { code: "PLAN_PAUSED", message: expect.stringContaining(`step s1 has come to its limit of ${limit}`) };
+		const why = { code: "PLAN_PAUSED", message: expect.stringContaining(pausedAt) };
 		await expect(process.execute(plan, { atLimit })).rejects.toMatchObject(why);
 		await using next = await process.next();
 		await expect(next.execute(plan, { atLimit })).rejects.toMatchObject(why);
@@ -173,4 +184,57 @@ test("a pause at a limit that is cut off from the extension leaves a plan that w
 	const kinds = await whole.kinds();
 	expect(kinds.slice(-2)).toEqual(["plan_paused", "plan_step_extended"]);
 	await whole[Symbol.asyncDispose]();
+});
+
+describe("at the limit of tokens of a plan", () => {
+	const wide = planOf("s1", "s2", "s3 needs s1", "s4 needs s2 s3");
+
+	test("what is open is let end, one is asked for all, and nothing begins until that is answered", async () => {
+		const far = scripted({ s1: looks(1), s2: looks(1) });
+		await using process = await Process.start({ model: far, tools: [tool("look")], limits: { planTokens: 100 } });
+		const asked: StepLimit[] = [];
+		const { promise, resolve } = Promise.withResolvers<AtLimit>();
+		const atLimit = (limit: StepLimit): Promise<AtLimit> => {
+			asked.push(limit);
+			return asked.length === 1 ? promise : Promise.resolve("extend");
+		};
+		const plan = planOf("s1 uses look", "s2 uses look", "s3 needs s1 s2");
+		const over = process.execute(plan, { atLimit });
+		for (let turns = 0; turns < 50; turns++) await new Promise(setImmediate);
+		expect([asked.length, far.paid]).toEqual([1, ["s1/0", "s2/0"]]);
+		resolve("extend");
+		expect(await over).toEqual({ text: "s3 done", failed: [] });
+		expect(asked.map(({ limit, extended }) => [limit, extended])).toEqual(
+			[0, 1, 2, 3].map((at) => ["plan_tokens", at]),
+		);
+		expect([process.run().tokens, process.run().extended]).toEqual([550, 4]);
+	});
+
+	test("a step that is not to go on has not begun before that is said, and all that follow fail", async () => {
+		const far = scripted({});
+		await using process = await Process.start({ model: far, limits: { planTokens: 110, concurrency: 2 } });
+		await expect(process.execute(wide, { atLimit: async () => waiting() })).rejects.toMatchObject({
+			code: "CALL_WAITING",
+		});
+		expect(process.run().steps.s3).toBeUndefined();
+		const { failed, text } = await process.execute(wide, { atLimit: async () => "fail" });
+		expect([failed, far.paid]).toEqual([
+			["s3", "s4"],
+			["s1/0", "s2/0"],
+		]);
+		expect(text).toMatch(/its last step, s4, failed: the plan has used 220 tokens of 110/);
+	});
+
+	test("tries before count, and a limit that is raised is not reached", async () => {
+		const far = scripted({});
+		await using process = await Process.start({ model: far, limits: { planTokens: 500 } });
+		await process.execute(wide);
+		process.write(planStepsReset({ plan: "p1", steps: ["s3", "s4"], by: "person" }));
+		const { failed } = await process.execute(wide);
+		expect([failed, process.run().tokens]).toEqual([["s4"], 550]);
+		process.write(planStepsReset({ plan: "p1", steps: ["s4"], by: "person" }));
+		await using next = await process.next({ limits: { planTokens: 5000 } });
+		expect(await next.execute(wide)).toEqual({ text: "s4 done", failed: [] });
+		expect(far.paid.length).toBe(6);
+	});
 });

@@ -227,6 +227,10 @@ export interface PlanEntry {
 	readonly size: number;
 	readonly calls: number;
 	readonly tokens: number;
+	/** The tokens of all answers in it and below, of tries before and steps under way too: what `planTokens` limits. Absent: none is known. */
+	readonly allTokens?: number;
+	/** How often that limit was extended. Absent: never. */
+	readonly extended?: number;
 	/** The id of the model that it was begun with. Absent: unknown; so are those of other work. */
 	readonly model?: string;
 	/** Who waits for its answer, by a name of theirs. Absent: nobody. */
@@ -1161,11 +1165,13 @@ export interface Unended extends Pick<Piece, "kind" | "id" | "title" | "status" 
 
 function planEntry(scope: SessionScope, plan: string, run: PlanRun): PlanEntry {
 	const { steps: finished, calls, tokens } = costOf(run);
-	const { goal, why, size, model, chain } = run;
+	const { goal, why, size, model, chain, tokens: allTokens, extended } = run;
 	const status = run.failed ? "failed" : run.status;
 	const failed = Object.values(run.steps).filter((step) => step.status === "failed").length;
 	return {
 		...{ scope, plan, goal, status, finished, failed, size, calls, tokens, ...said(model) },
+		...(allTokens === undefined ? {} : { allTokens }),
+		...(extended === undefined ? {} : { extended }),
 		...(why === undefined ? {} : { why }),
 		...(chain === undefined ? {} : { chain }),
 	};

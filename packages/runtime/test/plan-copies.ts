@@ -21,7 +21,7 @@ import {
 import { reset, stepLate } from "@reyn/timetravel";
 import { type Scope, type Seq, type WalRecord, within } from "@reyn/wal";
 import { expect } from "vitest";
-import { answerIn, type Fates, factsIn, type Outcome } from "../../../tests/kit/plan-fates.ts";
+import { answerIn, type Fates, factsIn, type Outcome, TOKENS } from "../../../tests/kit/plan-fates.ts";
 import { assistantMessage, messageDelivered, userPrompt } from "../src/features/conversation/records.ts";
 import { questionAsked } from "../src/features/question/records.ts";
 
@@ -33,6 +33,8 @@ export interface StepNow {
 	turns: number;
 	/** Failed tries of the next answer that are recorded. */
 	fails: number;
+	/** Has it failed by the limit of its plan? */
+	isCut: boolean;
 }
 
 /** A plan as one copy has it. */
@@ -47,6 +49,9 @@ export interface PlanNow {
 	since: Seq;
 	/** The seq of its end, if it was given up. */
 	ended: Seq;
+	/** The tokens of all answers in it and in its children, and how often its limit of them was extended. */
+	tokens: number;
+	extended: number;
 	readonly steps: Map<string, StepNow>;
 }
 
@@ -134,7 +139,11 @@ export class Copies {
 		const made = this.made.get(decomposition) as Decomposition;
 		const known = this.#outcomes.get(plan);
 		if (known) return known(step);
-		const outcomes = this.#fates(goal).outcomes(made, (id) => stepIn(now, id).attempt);
+		const outcomes = this.#fates(goal).outcomes(
+			made,
+			(id) => stepIn(now, id).attempt,
+			(id) => stepIn(now, id).isCut,
+		);
 		this.#outcomes.set(plan, outcomes);
 		return outcomes(step);
 	}
@@ -152,9 +161,10 @@ export class Copies {
 		return this.line.some((record) => messageDelivered.is(record) && record.data.message === message);
 	}
 
+	/** The key of a question, and its terms. */
 	question(seq: Seq): string {
 		const record = this.#all.find((each) => each.seq === seq);
-		return record && questionAsked.is(record) ? record.data.key : "";
+		return record && questionAsked.is(record) ? [record.data.key, record.data.terms ?? []].flat().join("; ") : "";
 	}
 
 	/** Another process has read the log, which may have lost its end, and whose beginning may have been taken away. */
@@ -265,8 +275,23 @@ export class Copies {
 			const needs = this.stepsOf(now).find(({ id }) => id === step)?.depends_on ?? ["it is none"];
 			const open = needs.filter((id) => stepIn(now, id).status !== "settled");
 			expect([now.status, of.status, record.data.attempt, open], where).toEqual(["running", "pending", of.attempt, []]);
-		} else if (planStepExtended.is(record)) expect(of.status, where).toBe("running");
+		} else if (planStepExtended.is(record)) {
+			if (record.data.limit !== "plan_tokens") expect(of.status, where).toBe("running");
+			else
+				expect([this.#isSpent(now), this.#decided(now)], where).toEqual([true, expect.stringMatching(/extend|pause/)]);
+		} else if (planStepFailed.is(record) && CUT.test(record.data.reason))
+			expect([of.status, this.#isSpent(now), this.#decided(now)], where).toEqual(["running", true, "fail"]);
 		else if (planStepCompleted.is(record) || planStepFailed.is(record)) this.#ended(record, now, where);
+	}
+
+	/** Has a plan come to its limit of tokens? */
+	#isSpent({ goal, tokens, extended }: PlanNow): boolean {
+		const { planTokens = Number.POSITIVE_INFINITY } = this.#fates(goal).limits;
+		return tokens >= planTokens * (1 + extended);
+	}
+
+	#decided(now: PlanNow): string {
+		return this.#fates(now.goal).decisionOfPlan(againIn(now), now.extended);
 	}
 
 	/** What is over or under way stays as it is. */
@@ -332,6 +357,10 @@ export class Copies {
 		expect([now?.status, of?.status, of?.turns], where).toEqual([
 			...[expect.stringMatching(/^(running|paused)$/), "running", turn],
 		]);
+		// Of a call that was let pass before, each other step may have got its answer since.
+		const { limits } = this.#fates(goal);
+		const others = { tokens: (now as PlanNow).tokens - TOKENS * (limits.concurrency - 1) };
+		if (of?.fails === 0) expect(this.#isSpent({ ...(now as PlanNow), ...others }), where).toBe(false);
 		return { now: now as PlanNow, of: of as StepNow };
 	}
 
@@ -377,7 +406,7 @@ export class Copies {
 export const main: Scope = { agent: "default", session: "main" };
 
 export const pending = (attempt: number): StepNow => ({
-	...{ attempt, status: "pending", extended: {}, turns: 0, fails: 0 },
+	...{ attempt, status: "pending", extended: {}, turns: 0, fails: 0, isCut: false },
 });
 
 export function stepIn({ steps }: PlanNow, id: string): StepNow {
@@ -398,18 +427,29 @@ function isOfModel({ kind, data }: { readonly kind: string; readonly data: unkno
 	return of === "model" && lane.startsWith("plan/") && adopts === undefined;
 }
 
+/** Why a step fails whose plan has come to its limit. */
+const CUT = /^the plan has used \d+ tokens of \d+/;
+
+/** How often steps of a plan have run again. */
+export const againIn = ({ steps }: PlanNow): number =>
+	[...steps.values()].reduce((sum, { attempt }) => sum + attempt, 0);
+
 /** What a record does to the plans of a copy. */
 function follow(plans: Map<string, PlanNow>, record: WalRecord): void {
 	const { seq, kind, data } = record;
 	if (planStarted.is(record)) {
 		const { plan, goal, decomposition } = record.data;
-		const begun = { status: "running", by: undefined, since: seq, ended: 0, steps: new Map() } as const;
-		plans.set(plan, { plan, goal, decomposition, ...begun });
+		const begun = { status: "running", by: undefined, since: seq, ended: 0, tokens: 0, extended: 0 } as const;
+		plans.set(plan, { plan, goal, decomposition, ...begun, steps: new Map() });
 		return;
 	}
 	if (stepCompleted.is(record) || stepFailed.is(record) || laneFailed.is(record)) {
 		const [root, plan = "", step = "", attempt, ...below] = record.data.lane.split("/");
 		const now = root === "plan" ? plans.get(plan) : undefined;
+		if (now && stepCompleted.is(record) && record.data.kind === "model" && /^(running|paused)$/.test(now.status)) {
+			const { inputTokens = 0, outputTokens = 0 } = record.data.usage ?? {};
+			now.tokens += inputTokens + outputTokens;
+		}
 		if (!now || below.length > 0) return;
 		const of = stepIn(now, step);
 		if (of.attempt !== Number(attempt) || of.status !== "running") return;
@@ -428,6 +468,7 @@ function follow(plans: Map<string, PlanNow>, record: WalRecord): void {
 	else if (planResumed.is(record)) Object.assign(now, { status: "running", by: undefined });
 	else if (planAborted.is(record)) Object.assign(now, { status: "aborted", by: undefined, ended: seq });
 	else if (planCompleted.is(record)) Object.assign(now, { status: "completed", by: undefined });
+	else if (planStepExtended.is(record) && record.data.limit === "plan_tokens") now.extended++;
 	else {
 		now.since = seq;
 		if (planStepStarted.is(record)) step.status = "running";
@@ -441,7 +482,10 @@ function follow(plans: Map<string, PlanNow>, record: WalRecord): void {
 				now.steps.set(id, pending(status === "pending" ? attempt : attempt + 1));
 			}
 			Object.assign(now, { status: "running", by: undefined });
-		} else step.status = "settled";
+		} else {
+			step.status = "settled";
+			if (planStepFailed.is(record) && CUT.test(record.data.reason)) step.isCut = true;
+		}
 	}
 	now.steps.delete("");
 }

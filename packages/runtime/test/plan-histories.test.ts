@@ -54,6 +54,9 @@ const often = [
 const seldom = [
 	...[
 		"limit, seconds",
+		"plan_tokens, extend",
+		"plan_tokens, fail",
+		"plan_tokens, pause",
 		"no answer",
 		"from, running",
 		"from, paused",
@@ -88,7 +91,10 @@ class History {
 		told = () => this.#world.copies.told();
 		const random = this.#random;
 		const isTimed = random.chance(0.2);
-		const limits = randomLimits(random, isTimed, STEP_SECONDS);
+		const limits = {
+			...randomLimits(random, isTimed, STEP_SECONDS),
+			...(random.chance(0.3) ? { planTokens: random.pick([200, 500, 1000, 2000]) } : {}),
+		};
 		this.#most = isTimed ? 1 : 2;
 		const options = {
 			limits,
@@ -186,7 +192,14 @@ class History {
 		const [, goal, id = "", attempt, limit = "", extended] =
 			/^plan\/([^/]+)\/(\w+)\/(\d+) (\w+) (\d+)$/.exec(this.#world.copies.question(seq)) ?? [];
 		let text = /\|(yes|no)\?$/.exec(question)?.[1] ?? "";
-		if (goal !== undefined) {
+		const [, ofPlan, times, again] =
+			/^plan\/([^/]+) plan_tokens; extended (\d+), again (\d+)$/.exec(this.#world.copies.question(seq)) ?? [];
+		if (ofPlan !== undefined) {
+			const { goal } = this.#world.copies.find(ofPlan) as PlanNow;
+			text = this.#world.fatesOf(goal).decisionOfPlan(Number(again), Number(times));
+			meet("limit, plan_tokens");
+			meet(`plan_tokens, ${text}`);
+		} else if (goal !== undefined) {
 			const now = this.#world.copies.find(goal) as PlanNow;
 			text = this.#world.fatesOf(now.goal).decision(id, Number(attempt), limit as "tokens", Number(extended)).decision;
 			meet(`limit, ${limit}`);
@@ -362,16 +375,16 @@ class History {
 		const { copies, failure } = this.#world;
 		if (failure) throw failure;
 		const view = this.#runtime.view();
-		const known = plansOf(view.get(planRuns)).map(([plan, { status, since, steps }]) => [
-			...[plan, status, since],
+		const known = plansOf(view.get(planRuns)).map(([plan, { status, since, steps, tokens = 0, extended = 0 }]) => [
+			...[plan, status, since, tokens, extended],
 			Object.fromEntries(
 				Object.entries(steps)
 					.map(([id, step]) => [id, shortOf(step)] as const)
 					.sort(byId),
 			),
 		]);
-		const expected = copies.plans.map(({ plan, status, since, steps }) => [
-			...[plan, status, since],
+		const expected = copies.plans.map(({ plan, status, since, steps, tokens, extended }) => [
+			...[plan, status, since, tokens, extended],
 			Object.fromEntries(
 				[...steps]
 					.filter(([, step]) => step.status !== "pending" || step.attempt > 0)
@@ -457,9 +470,9 @@ function shortOf(step: { status: string; attempt: number; extended?: object | un
 }
 
 /** A step that is pending in its first attempt is as one that nobody has heard of. */
-const withoutNothing = ([plan, status, since, steps]: readonly unknown[]): readonly unknown[] => [
-	...[plan, status, since],
-	Object.entries(steps as Record<string, string>).filter(([, each]) => each !== "pending 0"),
+const withoutNothing = (of: readonly unknown[]): readonly unknown[] => [
+	...of.slice(0, -1),
+	Object.entries(of.at(-1) as Record<string, string>).filter(([, each]) => each !== "pending 0"),
 ];
 
 function refused(error: unknown): void {

@@ -111,7 +111,7 @@ const TEMPLATE = `# What holds for this directory; "reyn config print" shows all
 #   offer: auto           # or never; a file in a directory says never, and not auto again
 #   confirm: never        # or ask: you see the steps first; a file in a directory says ask, and not never again
 #   invalid_retries: 1
-#   step_tokens: 200000     # and step_timeout_seconds: at a limit of a step you are asked
+#   step_tokens: 200000     # and step_timeout_seconds, and tokens of the whole plan: at a limit you are asked
 # limits:
 #   turn_rounds: 50
 #   on_limit: refuse        # or extend, auto_extend_times times, where nobody can be asked

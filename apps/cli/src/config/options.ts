@@ -53,6 +53,7 @@ export function runtimeOptionsOf(
 			retryLimit: plan.retry_limit,
 			stepTokens: plan.step_tokens,
 			stepSeconds: plan.step_timeout_seconds,
+			planTokens: plan.tokens,
 		}),
 		...((limits.on_limit !== undefined || limits.auto_extend_times !== undefined) && {
 			onLimit: {

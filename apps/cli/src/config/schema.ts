@@ -112,6 +112,9 @@ export const configSchema = shape(
 				step_max_iterations: count(1000).describe("model calls of one step"),
 				retry_limit: z.int().nonnegative().max(100).describe("tries of a model call behind the first"),
 				step_tokens: count(1e12).describe("tokens of one step; absent: as many as it takes"),
+				tokens: count(1e12).describe(
+					"tokens of all steps of one plan, of all their tries; absent: as many as it takes",
+				),
 				step_timeout_seconds: count(86_400).describe(
 					"for how long a step may work in one process; absent: as long as it takes",
 				),

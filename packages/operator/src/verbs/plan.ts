@@ -59,11 +59,17 @@ export const planShow = readVerb({
 		if (named && found !== undefined) return [...stepLines(named), contextLine(named), "", ...found.split("\n")];
 		const lost = "its steps are lost: the file that had them is gone or changed";
 		return [
-			...planLines([plan], `, ${spentOn(plan, steps)}`),
+			...planLines([plan], `, ${spentOn(plan, steps)}${extendedText(plan)}`),
 			...(steps.length > 0 ? steps.flatMap(stepLines) : [lost]),
 		];
 	},
 });
+
+/** How often more tokens were given to it. */
+const extendedText = ({ extended: times, allTokens }: Pick<PlanEntry, "extended" | "allTokens">): string =>
+	times === undefined
+		? ""
+		: `, ${tokensText(allTokens)} in all tries (limit extended ${times === 1 ? "once" : `${times} times`})`;
 
 /** What the last tries of its steps have used, those that failed too. */
 function spentOn({ tokens }: Pick<PlanEntry, "tokens">, steps: readonly z.infer<typeof planStepShape>[]): string {

@@ -447,7 +447,7 @@ export class PlanHost implements FeatureHost {
 		const answer = await this.#kernel.get(asker).ask(
 			session,
 			{
-				key: `${attemptLane(limit)} ${limit.limit} ${extended}`,
+				...aboutOf(limit, runOf(session, plan)),
 				from: fromOf(plan),
 				question: limitText(limit),
 				choices: ["extend", "fail", "pause"],
@@ -615,7 +615,17 @@ function recordedTokens({ view }: Session, lane: string): Pick<StepOfPlan, "atLe
 
 const planScope = ({ scope }: Session, plan: string): Scope => ({ ...scope, run: plan });
 
+/** What a question at a limit is about. That of a plan is asked anew once steps of it run again. */
+function aboutOf(limit: StepLimit, run: PlanRun | undefined): { readonly key: string; readonly terms?: string } {
+	const { plan, extended, limit: kind } = limit;
+	if (kind !== "plan_tokens") return { key: `${attemptLane(limit)} ${kind} ${extended}` };
+	const again = Object.values(run?.steps ?? {}).reduce((sum, { attempt }) => sum + attempt, 0);
+	return { key: `${planLane(plan)} ${kind}`, terms: `extended ${extended}, again ${again}` };
+}
+
 function limitText({ plan, step, limit, reached, base, reason }: StepLimit): string {
+	if (limit === "plan_tokens")
+		return `Plan ${plan} has used ${reached} tokens. Extend the limit by ${base} tokens, let the steps that would go on fail, or pause the plan?`;
 	const why = {
 		iterations: `has no result after ${reached} rounds of model and tools`,
 		retries: `got no answer of its model after ${reached} retries: ${reason}`,
