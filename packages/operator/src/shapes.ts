@@ -270,6 +270,9 @@ export const skillRunShape = z.object({
 	parent: z.object({ kind: z.string(), id: z.string(), step: z.string(), attempt: seq }).exactOptional(),
 });
 
+/** The models that work was begun with, and goes on with. */
+export const modelChangedShape = z.object({ from: z.string(), to: z.string() });
+
 const holder = z.union([session, z.object({ task: z.string() })]);
 
 /** As `TaskEntry` of `@reyn/runtime`. */
