@@ -189,6 +189,9 @@ describe.each(some(spoken, spoken.length))("$model", ({ model, speaker, env }) =
 			expect(refused.stderr).toMatch(/needs a key: .* what is unfinished was begun with it/);
 			expect(await written(state)).not.toContain("script_resumed");
 		}
+		const explained = (await run(state, {}, "--model", "offline", "script", "resume", id, "--explain")).stdout;
+		expect(explained).toMatch(/would stop, and call nothing: script\/\w+ #\d+: expected .*; got /);
+		expect((await run(state, env(wire), "script", "explain", id)).stdout).not.toContain("would stop");
 		const other = await run(state, {}, "--model", "offline", "script", "resume", id);
 		expect(other.stderr).toContain(`script ${id} was begun with ${model} and goes on with offline`);
 		expect(other.stderr).toContain("Nothing was called");

@@ -422,6 +422,7 @@ export const explanationShape = z.object({
 	assumed: seq,
 	unreached: list(z.object({ seq, label: z.string(), instead: z.string().exactOptional() })),
 	divergences: list(divergence),
+	refused: divergence.exactOptional(),
 });
 
 /** As `Verification` of `@reyn/runtime`. */
