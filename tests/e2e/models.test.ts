@@ -73,6 +73,35 @@ test("a server that cuts a long prompt in silence is found out, and what to set 
 	expect(wire.asked.length).toBe(3);
 });
 
+test("a preview says what is paid again where another model goes on with a skill, and the resume pays no more", async () => {
+	await using wire = await openWire(chat);
+	const [, { model, env }] = spoken as [Spoken, Spoken, Spoken];
+	const state = join(root, "another");
+	await mkdir(join(state, "skills"), { recursive: true });
+	const ask = (text: string) => `await model({ system: "", messages: [{ role: "user", text: "${text}" }], tools: [] })`;
+	await writeFile(
+		join(state, "skills/twice.mjs"),
+		`import { defineSkill, done } from "@reyn/skill-resume";
+import { z } from "zod";
+const one = async ({ model }) => done((${ask("a")}).text + (${ask("b")}).text);
+export default defineSkill({ name: "twice", description: "asks twice", input: z.unknown(), start: "one", phases: { one } });
+`,
+	);
+	wire.replies.push({ text: "First." }, { isSilent: true });
+	const killed = start(state, env(wire), "--trust", "--model", model, "skill", "run", "twice");
+	await expect.poll(() => wire.asked.length).toBe(2);
+	await killed.kill();
+	const [{ run: id }] = JSON.parse((await run(state, {}, "skill", "list", "--json")).stdout).runs;
+	const resume = (...more: readonly string[]) =>
+		run(state, env(wire), "--trust", "--model", "openai/gpt-y", "skill", "resume", id, ...more);
+	expect((await resume("--dry-run")).stdout).toContain(
+		`begun with ${model}, goes on with openai/gpt-y: this phase asks it anew; at most paid again: 1 model call, 55 tokens`,
+	);
+	wire.replies.push({ text: "Second, " }, { text: "third." });
+	expect((await resume()).stdout).toBe(`[${id}] Second, third.\n`);
+	expect(wire.asked).toHaveLength(4);
+});
+
 describe.each(some(spoken, spoken.length))("$model", ({ model, speaker, env }) => {
 	test("is shown an image of a prompt; killed before it answers, it is asked the same once more", async () => {
 		await using wire = await openWire(speaker);
@@ -160,6 +189,9 @@ describe.each(some(spoken, spoken.length))("$model", ({ model, speaker, env }) =
 			expect(refused.stderr).toMatch(/needs a key: .* what is unfinished was begun with it/);
 			expect(await written(state)).not.toContain("script_resumed");
 		}
+		const explained = (await run(state, {}, "--model", "offline", "script", "resume", id, "--explain")).stdout;
+		expect(explained).toMatch(/would stop, and call nothing: script\/\w+ #\d+: expected .*; got /);
+		expect((await run(state, env(wire), "script", "explain", id)).stdout).not.toContain("would stop");
 		const other = await run(state, {}, "--model", "offline", "script", "resume", id);
 		expect(other.stderr).toContain(`script ${id} was begun with ${model} and goes on with offline`);
 		expect(other.stderr).toContain("Nothing was called");

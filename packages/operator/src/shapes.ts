@@ -274,6 +274,9 @@ export const skillRunShape = z.object({
 	parent: z.object({ kind: z.string(), id: z.string(), step: z.string(), attempt: seq }).exactOptional(),
 });
 
+/** The models that work was begun with, and goes on with. */
+export const modelChangedShape = z.object({ from: z.string(), to: z.string() });
+
 const holder = z.union([session, z.object({ task: z.string() })]);
 
 /** As `TaskEntry` of `@reyn/runtime`. */
@@ -423,6 +426,7 @@ export const explanationShape = z.object({
 	assumed: seq,
 	unreached: list(z.object({ seq, label: z.string(), instead: z.string().exactOptional() })),
 	divergences: list(divergence),
+	refused: divergence.exactOptional(),
 });
 
 /** As `Verification` of `@reyn/runtime`. */

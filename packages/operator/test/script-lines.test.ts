@@ -48,6 +48,10 @@ test("what a preview cannot know to be all is said to be the least", () => {
 	expect(explanationLines({ ...explanation, unreached })).toContain(
 		"made before, and not come to here: mail 0 #10, mail 1 #11, mail 2 #12, mail 3 #13, mail 4 #14, and 2 more; where an answer comes otherwise it may be made again",
 	);
+	const refused = { expected: 'agent "a\u202e"', got: 'agent "b"', seq: 4, path: "script/r1[0]" };
+	expect(explanationLines({ ...explanation, refused }).at(-1)).toBe(
+		'would stop, and call nothing: script/r1[0] #4: expected agent "a"; got agent "b"',
+	);
 	const whole = { ...explanation, guessed: 0, percentFree: 67 };
 	expect(explanationLines(whole)).toContain("67 % replayed free   22 tokens saved   11 tokens still to pay");
 });

@@ -1,4 +1,6 @@
 /** Skills that were found, as they are told: those that there are, those that do not load, and what a resume of an edited one is said to cost. */
+
+import { openRuntime, type RuntimeOptions } from "@reyn/runtime";
 import { defineSkill, done, next, type Skill, SkillError, type SkillProblem } from "@reyn/skill-resume";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { z } from "zod";
@@ -54,10 +56,10 @@ const run = async (): Promise<string> => {
 	return id;
 };
 
-async function preview(id: string) {
+async function preview(id: string, runtime = house.runtime) {
 	const { preview } = verbOf("skill resume") as WorkVerb;
 	const { read, lines } = preview as ReadVerb;
-	const found = await read(house.runtime, givenFor(preview as ReadVerb, { run: id }));
+	const found = await read(runtime, givenFor(preview as ReadVerb, { run: id }));
 	expect(documentSchema(preview as ReadVerb).parse(JSON.parse(JSON.stringify(found)))).toEqual(found);
 	return lines(found, say, {});
 }
@@ -123,6 +125,23 @@ test("a preview of a resume says where it goes on, and what is paid again at mos
 	);
 	now = { skills: [], problems: [problem] };
 	expect((await preview(id))[1]).toBe("it waits: /skills/report.ts:4: report has no way");
+});
+
+test("a preview of a resume says that the phase is paid again where another model goes on with it", async () => {
+	const { tokens } = house.runtime.meter.paid;
+	const id = await run();
+	const paid = `1 model call, ${house.runtime.meter.paid.tokens - tokens} tokens`;
+	const { model } = house.options;
+	const other = { ...model, id: "other", generate: model.generate.bind(model) };
+	const read = async (more: Partial<RuntimeOptions>): Promise<readonly string[]> => {
+		await using reader = await openRuntime({ ...house.options, model: other, readOnly: true, ...more });
+		return (await preview(id, reader)).slice(2);
+	};
+	const changed = `begun with ${model.id}, goes on with other: this phase asks it anew; at most paid again: ${paid}`;
+	expect(await read({})).toEqual([changed]);
+	expect(await read({ models: () => model })).toEqual([`not paid again: what is recorded of this phase, ${paid}`]);
+	now = { skills: [report("b2")], problems: [] };
+	expect(await read({})).toEqual(["its skill has changed since it began", changed]);
 });
 
 test("a preview of a resume says what is paid again since a rewind took it away, as the rewind's own has said", async () => {

@@ -689,6 +689,15 @@ export class Runtime implements AsyncDisposable {
 		return findRun(this.#ownerOfRun(run).view.get(skillRuns), run);
 	}
 
+	/**
+	 * The id of the model that work of a session goes on with.
+	 *
+	 * @param begunWith the id of the model that it was begun with: that one, where it is to be had, else that of its agent
+	 */
+	goesOnWith(scope: SessionScope, begunWith: string): string {
+		return this.#kernel.agent(scope, begunWith).model.id;
+	}
+
 	/** What becomes of a step in doubt of this skill, once its `reconcile` was asked and does not know. */
 	skillInDoubt(skill: string): InDoubtPolicy {
 		return this.#kernel.hostOf(this.#builtIn.skill).inDoubt(skill);

@@ -146,6 +146,19 @@ test("a script that another one goes on with calls nothing twice: it is stopped,
 	expect(stopped.changes).toMatchObject(changed);
 	expect(stopped.end).toMatchObject({ status: "stopped", reason: { code: "REPLAY_DIVERGENCE" } });
 	expect(stopped.second.asked).toEqual([]);
+	await using reader = (await open({ ...project, state: stopped.state }, { model: named("second"), readOnly: true }))
+		.runtime;
+	const [{ run: stands } = { run: "" }] = reader.scripts.list();
+	// What the preview says is what has stopped it, and an edited one would go on.
+	const { refused } = await reader.scripts.explain(stands);
+	const { expected, got, path } = refused ?? {};
+	expect([expected, got]).toEqual([expect.any(String), expect.any(String)]);
+	expect((stopped.end?.status === "stopped" && stopped.end.reason.message) || "").toContain(
+		`expected ${expected}; got ${got}`,
+	);
+	expect(path).toBe(`script/${stands}`);
+	const edited = { ...twoAgents, source: twoAgents.source.replace("return", "void 0; return") };
+	expect(await reader.scripts.explain(stands, { script: edited })).not.toHaveProperty("refused");
 
 	await using other = await makeProject();
 	const first = named("first");

@@ -76,6 +76,8 @@ export interface Explanation {
 	readonly unreached: readonly { readonly seq: Seq; readonly label: string; readonly instead?: string }[];
 	/** Where the script asks for something else than is recorded. */
 	readonly divergences: readonly Divergence[];
+	/** Where the run would stop with `REPLAY_DIVERGENCE`, before anything is called. Absent: it would not, as far as it was followed. */
+	readonly refused?: Divergence;
 }
 
 export interface ExplainPorts extends Pick<Using, "logId" | "results" | "redact"> {
@@ -139,6 +141,7 @@ class Explorer {
 	readonly #divergences: Divergence[] = [];
 	/** Calls that come in another order than is recorded. */
 	readonly #reordered: Divergence[] = [];
+	#refused: Divergence | undefined;
 	readonly #made = new Set<string>();
 	readonly #enough = new AbortController();
 	#assumed = 0;
@@ -182,6 +185,7 @@ class Explorer {
 	/** Notes that calls come in another order than recorded, and lets the script go on: the rest of the preview is useful all the same. */
 	diverged(divergence: Divergence, goOn: () => void): void {
 		this.#reordered.push(divergence);
+		this.#refused ??= divergence;
 		goOn();
 	}
 
@@ -227,7 +231,9 @@ class Explorer {
 			if (error instanceof ReplayDivergenceError) {
 				const { expected, got, seq, path } = error;
 				refused();
-				this.#divergences.push({ expected, got, seq, path });
+				const divergence = { expected, got, seq, path };
+				this.#divergences.push(divergence);
+				this.#refused ??= divergence;
 				this.stop(error);
 			}
 			throw error;
@@ -378,6 +384,7 @@ class Explorer {
 			assumed: this.#assumed,
 			unreached,
 			divergences: this.#divergences.length > 0 ? this.#divergences : this.#reordered,
+			...(this.#refused && { refused: this.#refused }),
 		};
 	}
 

@@ -52,6 +52,7 @@ function branchOf(lane: string): string {
 /** What a resume would do, before anything is spent. */
 export function explanationLines(explanation: Explanation): readonly string[] {
 	const { calls, saved, guessed, toPay, unknown, percentFree, isWhole, beyond, assumed, unreached } = explanation;
+	const { refused } = explanation;
 	const rows = calls.map((call) => [
 		call.seq === undefined ? "" : `#${call.seq}`,
 		call.state.replace("_", " "),
@@ -77,6 +78,7 @@ export function explanationLines(explanation: Explanation): readonly string[] {
 		...(assumed > 0 ? [`${assumed} of them not recorded: what follows them may come otherwise`] : []),
 		...unreachedLines(unreached),
 		...(isWhole ? [] : [`beyond this nothing is known: ${oneLine(beyond ?? "", 120)}`]),
+		...(refused ? [`would stop, and call nothing: ${divergenceLine(refused)}`] : []),
 	];
 }
 
@@ -143,10 +145,11 @@ export function verificationLines(
 ): readonly string[] {
 	if (divergences.length === 0)
 		return [`${run} replays: ${explanation.calls.length} calls, each as it is recorded, none made`];
-	return divergences.map(
-		({ expected, got, seq, path }) => `${path}${seq === undefined ? "" : ` #${seq}`}: expected ${expected}; got ${got}`,
-	);
+	return divergences.map(divergenceLine);
 }
+
+const divergenceLine = ({ expected, got, seq, path }: Explanation["divergences"][number]): string =>
+	`${path}${seq === undefined ? "" : ` #${seq}`}: expected ${oneLine(expected, 200)}; got ${oneLine(got, 200)}`;
 
 /** What a script has given, as a text. */
 export const scriptResultText = (result: unknown): string => (typeof result === "string" ? result : asJson(result, 2));

@@ -5,7 +5,8 @@ import { paidAgainBy, type Runtime } from "@reyn/runtime";
 import { analyze, type FoundSkills, runLane, skillToolName } from "@reyn/skill-resume";
 import { z } from "zod";
 import { paidText } from "../lines/blast-radius.ts";
-import { list, paidForShape, seq, type skillRunShape } from "../shapes.ts";
+import { modelChanged, modelChangedText } from "../model-changed.ts";
+import { list, modelChangedShape, paidForShape, seq, type skillRunShape } from "../shapes.ts";
 import { oneLine } from "../text.ts";
 import { readVerb, workVerb } from "../verb.ts";
 import { run, runsOf } from "./skill.ts";
@@ -20,6 +21,8 @@ const goingOnShape = z.object({
 	/** The phases that are finished, and are not run again, with how often each was. */
 	finished: z.record(z.string(), z.int()),
 	isChanged: z.literal(true).exactOptional(),
+	/** It was begun with another model than it goes on with: its open phase asks anew. Absent: it goes on with the same, or that is unknown. */
+	modelChanged: modelChangedShape.exactOptional(),
 	waits: z.string().exactOptional(),
 	/** What the model calls of the open phase cost so far. */
 	paid: z.object({ calls: z.int(), tokens: z.int() }),
@@ -46,11 +49,13 @@ async function goingOn(runtime: Runtime, run: string): Promise<z.infer<typeof go
 	);
 	const lane = phase === undefined ? undefined : `${runLane(run)}/${phase}/${visit}`;
 	const again = told && (await paidAgainBy(runtime, run, told.scope));
+	const changed = told && modelChanged(runtime, told);
 	return {
 		...{ run, skill: known.skill, tip },
 		...(phase !== undefined && phase !== "" && { phase, visit }),
 		finished: Object.fromEntries(finished.filter(([, times]) => times > 0)),
 		...(told?.isChanged && { isChanged: true as const }),
+		...(changed && { modelChanged: changed }),
 		...(told?.waits !== undefined && { waits: told.waits }),
 		paid: lane === undefined ? { calls: 0, tokens: 0 } : paidBelow(runtime, told?.scope, lane),
 		...(again && { again }),
@@ -101,6 +106,7 @@ function goingOnLines({
 	visit,
 	finished,
 	isChanged,
+	modelChanged,
 	waits,
 	paid,
 	again,
@@ -114,14 +120,27 @@ function goingOnLines({
 		`skill run ${run} of ${skill} ${where}`,
 		...(waits === undefined ? [] : [`it waits: ${oneLine(waits, 300)}`]),
 		...(stay.length > 0 ? [`finished, and not run again: ${stay.join(", ")}`] : []),
-		isChanged
-			? `its skill has changed since it began: calls of this phase that are as they were are not paid again. Which those are is known only when it runs; at most paid again: ${of}`
-			: `not paid again: what is recorded of this phase, ${of}`,
+		...phaseLines(isChanged === true, modelChanged, of),
 		...(isFree(again) ? [] : [`paid again, since a move took it away: ${paidText(again)}`]),
 		...inDoubt.map(
 			({ name, started }) =>
 				`in doubt: ${oneLine(name, 60)}, begun at #${started}; ${outcomes[policy]} (policy ${policy})`,
 		),
+	];
+}
+
+/** What becomes of the model calls of the open phase. @param of how many, and how many tokens they took */
+function phaseLines(
+	isChanged: boolean,
+	modelChanged: z.infer<typeof modelChangedShape> | undefined,
+	of: string,
+): readonly string[] {
+	const skill = isChanged ? ["its skill has changed since it began"] : [];
+	if (modelChanged)
+		return [...skill, `${modelChangedText(modelChanged)}: this phase asks it anew; at most paid again: ${of}`];
+	if (!isChanged) return [`not paid again: what is recorded of this phase, ${of}`];
+	return [
+		`${skill}: calls of this phase that are as they were are not paid again. Which those are is known only when it runs; at most paid again: ${of}`,
 	];
 }
 
