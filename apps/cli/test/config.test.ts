@@ -1,11 +1,12 @@
 /** The configuration: what is wrong in it is said with its place, what is stronger counts, and each key reaches the code. */
 import { execFileSync } from "node:child_process";
-import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Verb, verbs } from "@reyn/operator";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { stringify } from "yaml";
+import { parse, stringify } from "yaml";
+import { carryOut } from "../../../tests/carry-out.ts";
 import {
 	budgetOf,
 	filesAlongOf,
@@ -412,4 +413,23 @@ describe("each key", () => {
 			expect(from.get(path)?.source).toBe(name);
 		},
 	);
+});
+
+test("what init writes sets nothing as it is; without the signs of a comment each line sets what it says", async () => {
+	expect(await carryOut({ cwd, state, trace: join(cwd, "calls.jsonl") }, ["init"])).toMatchObject({ code: 0 });
+	const template = await readFile(join(cwd, "reyn.yaml"), "utf8");
+	expect(parse(template)).toBeNull();
+	const uncommented = (text: string): string =>
+		[...text.matchAll(/^# ( *[^A-Z ].*\n)/gm)].map(([, line]) => line).join("");
+	await write(OWN, uncommented(template));
+	await rm(join(cwd, "reyn.yaml"));
+	expect((await settingsOf({ cwd, state }, env)).config).toEqual(parse(uncommented(template)));
+
+	// In a directory what is no narrower than without it is passed over.
+	await rm(join(cwd, OWN));
+	const [, ofBoth = ""] = template.split("# Here, or there:\n");
+	await write("reyn.yaml", uncommented(ofBoth));
+	const { config } = await settingsOf({ cwd, state }, env);
+	expect(parse(uncommented(ofBoth))).toMatchObject(config);
+	expect(Object.keys(config)).toContain("permissions");
 });
