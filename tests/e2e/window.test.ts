@@ -7,6 +7,7 @@ import { createFileTools } from "@reyn/tools";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { spoken } from "../../packages/ai-sdk/test/spoken.ts";
 import { countedIn, openWire } from "../../packages/ai-sdk/test/wire.ts";
+import { some } from "../sample.ts";
 
 const MOST = 4000;
 const PROMPTS = 8;
@@ -47,7 +48,7 @@ async function talk({ speaker, model }: (typeof spoken)[number], maxInputTokens:
 	return { ends, told, last, longest: Math.max(...wire.asked.map((body) => countedIn(JSON.stringify(body)))) };
 }
 
-test.each(spoken)("$name", async (of) => {
+test.each(some(spoken, 3))("$name", async (of) => {
 	const fitting = await talk(of, MOST);
 	expect(fitting.ends.map(({ outcome }) => outcome)).toEqual(Array(PROMPTS).fill("completed"));
 	expect(fitting.longest).toBeLessThanOrEqual(MOST);
