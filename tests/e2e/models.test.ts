@@ -278,6 +278,33 @@ test.each([
 	await expect(readdir(state)).rejects.toMatchObject({ code: "ENOENT" });
 });
 
+/** Has Node find, in place of a package, what an expression in its hook says. */
+const finding = (name: string, expression: string): string => {
+	const hook = `import { registerHooks } from "node:module";
+registerHooks({ resolve: (name, context, next) => (name === ${JSON.stringify(name)} ? ${expression} : next(name, context)) });`;
+	return `--import=data:text/javascript;base64,${Buffer.from(hook).toString("base64")}`;
+};
+const isMissing = '(() => { throw Object.assign(new Error(name), { code: "ERR_MODULE_NOT_FOUND" }); })()';
+const isOther = '({ url: "data:text/javascript,export {}", shortCircuit: true })';
+
+test.each([
+	...["anthropic", "openai", "google"].map((name) => [`${name}/x`, `@ai-sdk/${name}`, isMissing] as const),
+	["ollama/x", "@ai-sdk/openai-compatible", isMissing],
+	["openai/x", "@ai-sdk/openai", isOther],
+] as const)("the package of %s, which its user has to install, is named: %s %#", async (model, from, expression) => {
+	const state = join(root, "without");
+	const keys = { ANTHROPIC_API_KEY: KEY, OPENAI_API_KEY: KEY, GOOGLE_GENERATIVE_AI_API_KEY: KEY };
+	const env = { ...keys, NODE_OPTIONS: finding(from, expression) };
+	const ended = await run(state, env, "--model", model, "run", "-p", "hello");
+	expect([ended.code, ended.stdout]).toEqual([2, ""]);
+	expect(ended.stderr).toContain(
+		expression === isMissing
+			? `${model} needs the package ${from}, which is not installed beside reyn: npm install -g ${from}\n`
+			: `${from} is of another version than ${model} needs: npm install -g ${from}@latest\n`,
+	);
+	await expect(readdir(state)).rejects.toMatchObject({ code: "ENOENT" });
+});
+
 test("what is configured holds: the model of a user, its settings, how often it is asked, and what gc keeps", async () => {
 	const [{ model, speaker, env }] = spoken as [Spoken];
 	await using wire = await openWire(speaker);

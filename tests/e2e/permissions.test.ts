@@ -364,6 +364,13 @@ test("what the directory tells agents is told to the model, below the person, as
 		expect(await run("run", "-p", "two")).toMatchObject({ code: 0 });
 		expect(told()).toContain("Say vixen.");
 		expect(told()).not.toContain("vulpine");
+		// A person is shown the same, with its tokens.
+		const shown = (await startWith("/context\n", "chat").ended).stdout;
+		expect(shown).toMatch(/^model +openai\/gpt-x$/m);
+		expect(shown).toMatch(/^reads +unknown how much at once; model_settings\.max_input_tokens says it$/m);
+		expect(shown).toMatch(/^instructions +\d{3} characters, about [1-9]\d\d tokens$/m);
+		expect(shown).toMatch(/^AGENTS\.md +10 characters, about \d\d? tokens$/m);
+		expect(shown).toMatch(/^conversation +6 entries, about [1-9]\d tokens as it is shown now$/m);
 		await writeFile(join(cwd, "AGENTS.md"), "\0");
 		expect(await run("run", "-p", "three")).toMatchObject({
 			code: 0,

@@ -121,6 +121,8 @@ const digest: Says = {
 };
 const rounds = "plan: { step_max_iterations: 2 }\n";
 
+const priced = "prices: { openai/gpt-x: { input: 1, output: 1 } }\nplan: { step_max_iterations: 3, concurrency: 1 }\n";
+
 const rows: Readonly<Record<string, Row>> = {
 	"plan.retry_limit": {
 		...{ says: { a: () => busy }, see: asksOf("a") },
@@ -206,6 +208,13 @@ const rows: Readonly<Record<string, Row>> = {
 		cases: [
 			["plan: { step_max_iterations: 3, concurrency: 1 }\nbudget: { plan_tokens: 100 }", [2, 0]],
 			["plan: { step_max_iterations: 3, concurrency: 1 }\nbudget: { plan_tokens: 100000 }", [3, 1]],
+		],
+	},
+	"budget.plan_usd": {
+		...{ says: { a: looksOn.a as Says[string] }, see: (seen) => [asksOf("a")(seen), asksOf("c")(seen)] },
+		cases: [
+			[`${priced}budget: { plan_usd: 0.0001 }`, [2, 0]],
+			[`${priced}budget: { plan_usd: 1 }`, [3, 1]],
 		],
 	},
 	// A tool that is denied is not called, and that is told once; a key that may not is asked with once.

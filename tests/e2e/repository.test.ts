@@ -14,7 +14,7 @@ import { openWire, type Reply, type Speaker, type Wire } from "../../packages/ai
 import { reyn } from "../cli.ts";
 import { type Killable, startProcess } from "../kit/killable.ts";
 import { type Random, SEED, seeded } from "../kit/seeded.ts";
-import { sample, some } from "../sample.ts";
+import { some } from "../sample.ts";
 
 let root: string;
 beforeAll(async () => {
@@ -61,18 +61,19 @@ interface Provider {
 	heard(body: Readonly<Record<string, unknown>>): { readonly round: number; readonly texts: readonly string[] };
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: the bodies of two providers
+// biome-ignore lint/suspicious/noExplicitAny: the bodies of some providers
 type Said = any;
 
+const ofChat: Pick<Provider, "speaker" | "heard"> = {
+	speaker: chat,
+	heard: ({ messages }) => ({
+		round: (messages as Said[]).filter(({ role }) => role === "assistant").length,
+		texts: (messages as Said[]).flatMap(({ role, content }) => (role === "tool" ? [String(content)] : [])),
+	}),
+};
+
 const providers: readonly Provider[] = [
-	{
-		...{ speaker: chat, model: "openai/gpt-x" },
-		env: (url) => ({ OPENAI_API_KEY: "sk-none", OPENAI_BASE_URL: url }),
-		heard: ({ messages }) => ({
-			round: (messages as Said[]).filter(({ role }) => role === "assistant").length,
-			texts: (messages as Said[]).flatMap(({ role, content }) => (role === "tool" ? [String(content)] : [])),
-		}),
-	},
+	{ ...ofChat, model: "openai/gpt-x", env: (url) => ({ OPENAI_API_KEY: "sk-none", OPENAI_BASE_URL: url }) },
 	{
 		...{ speaker: anthropic, model: "anthropic/claude-x" },
 		env: (url) => ({ ANTHROPIC_API_KEY: "sk-none", ANTHROPIC_BASE_URL: url }),
@@ -85,6 +86,7 @@ const providers: readonly Provider[] = [
 			),
 		}),
 	},
+	{ ...ofChat, model: "ollama/llama-x", env: (url) => ({ OLLAMA_HOST: new URL(url).host }) },
 ];
 
 function replyTo({ round, texts }: ReturnType<Provider["heard"]>): Reply {
@@ -181,7 +183,7 @@ async function mendKilled(place: Place, provider: Provider, wire: Wire, random: 
 }
 
 const MOST_KILLS = 6;
-const SESSIONS = Number(process.env.REYN_RUNS ?? sample(1, 2));
+const SESSIONS = Number(process.env.REYN_RUNS ?? 1);
 
 test.each(some(providers, providers.length))(`over $model, killed in ${SESSIONS} sessions`, async (provider) => {
 	const random = seeded(SEED + provider.model.length);

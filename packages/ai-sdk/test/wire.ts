@@ -46,10 +46,17 @@ export const signatureOf = (thinking: string): string => Buffer.from(`signed: ${
 /** A half of a character in a text, which JSON names by its escape. */
 const HALF = /(?<!\\ud[89ab][0-9a-f]{2})\\ud[c-f][0-9a-f]{2}|\\ud[89ab][0-9a-f]{2}(?!\\ud[c-f][0-9a-f]{2})/i;
 
-/** @param next what it says to a request; by default the first of `replies` */
+/** About as many tokens as a provider counts of a request. */
+export const countedIn = (raw: string): number => Math.ceil(Buffer.byteLength(raw) / 4);
+
+/**
+ * @param next what it says to a request; by default the first of `replies`
+ * @param most the tokens of the longest request that it reads
+ */
 export async function openWire(
 	speaker: Speaker,
 	next?: (body: Readonly<Record<string, unknown>>) => Reply | Promise<Reply>,
+	most = Number.POSITIVE_INFINITY,
 ): Promise<Wire> {
 	const asked: Record<string, unknown>[] = [];
 	const replies: Reply[] = [];
@@ -61,9 +68,12 @@ export async function openWire(
 		const refuse = (status: number, body: object, headers = {}): void => {
 			response.writeHead(status, { "content-type": "application/json", ...headers }).end(JSON.stringify(body));
 		};
-		const wrong = HALF.test(raw) ? "half a character" : speaker.wrong(body);
+		const counted = countedIn(raw);
+		const isLong = counted > most ? `prompt is too long: ${counted} tokens > ${most} maximum` : undefined;
+		const wrong = isLong ?? (HALF.test(raw) ? "half a character" : speaker.wrong(body));
 		if (wrong !== undefined)
 			return refuse(400, {
+				type: "error",
 				error: { type: "invalid_request_error", code: 400, status: "INVALID_ARGUMENT", message: wrong },
 			});
 		const reply = (await next?.(body)) ?? replies.shift() ?? { text: "nothing more" };

@@ -15,7 +15,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(root, { recursive: true, force: true }));
 
-const KILLS = sample(2, 30);
+const KILLS = Number(process.env.REYN_RUNS ?? sample(2, 30));
 /** So many at a time: most of it is waiting for commands. */
 const LANES = 4;
 
