@@ -167,6 +167,13 @@ describe.each(some(spoken, spoken.length))("$model", ({ model, speaker, env }) =
 		const again = start(state, env(wire), "--model", model, "run", "-p", "What does foxes.md say?");
 		await expect.poll(() => wire.asked.length).toBe(3);
 		await again.kill();
+		const shown = (await run(state, env(wire), "--model", "offline", "resume", "--dry-run")).stdout.split("\n");
+		expect(shown).toEqual([
+			expect.stringMatching(/^turn #\d+ of default\/main goes on: What does foxes\.md say\?$/),
+			`  begun with ${model}, goes on with offline; what is recorded counts all the same`,
+			"  not paid again: 0 model calls, 0 tokens; what it has yet to ask is paid, and not known",
+			"",
+		]);
 		const other = await run(state, env(wire), "--model", "offline", "resume");
 		expect(other.code).toBe(0);
 		expect(other.stderr).toContain(`was begun with ${model} and goes on with offline`);

@@ -274,6 +274,9 @@ export const skillRunShape = z.object({
 	parent: z.object({ kind: z.string(), id: z.string(), step: z.string(), attempt: seq }).exactOptional(),
 });
 
+/** Calls of a model, and the tokens that they took. */
+export const callsShape = z.object({ calls: seq, tokens: seq });
+
 /** The models that work was begun with, and goes on with. */
 export const modelChangedShape = z.object({ from: z.string(), to: z.string() });
 

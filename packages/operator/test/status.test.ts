@@ -3,21 +3,22 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { offlineModel } from "@reyn/offline-model";
-import { openRuntime, type Runtime } from "@reyn/runtime";
+import { openRuntime, type Runtime, type RuntimeOptions } from "@reyn/runtime";
 import { createFileTools } from "@reyn/tools";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { documentSchema, type ReadVerb } from "../src/index.ts";
+import { documentSchema, type ReadVerb, type WorkVerb } from "../src/index.ts";
 import { asJson } from "../src/text.ts";
 import { say, verbOf } from "./house.ts";
 
 let root: string;
 let reader: Runtime;
 let plan: string;
+let options: RuntimeOptions;
 beforeAll(async () => {
 	root = await mkdtemp(join(tmpdir(), "reyn-status-"));
 	await writeFile(join(root, "foxes.md"), "# Foxes\n\nA fox sleeps by day.\n");
 	await writeFile(join(root, "owls.md"), "# Owls\n\nAn owl hunts at night.\n");
-	const options = { state: join(root, "state"), model: offlineModel(), tools: createFileTools(root) };
+	options = { state: join(root, "state"), model: offlineModel(), tools: createFileTools(root) };
 	const runtime = await openRuntime({
 		...options,
 		onEvent(event) {
@@ -66,6 +67,28 @@ test("who has it open is said, and what to type where nobody answers", async () 
 	const { found, lines } = await told("status");
 	expect(found).not.toHaveProperty("holder");
 	expect(lines.join("\n")).not.toMatch(/answers for it|has it open/);
+});
+
+test("what a resume would go on with is said before it does, with what it has paid and what it would pay", async () => {
+	const { preview } = verbOf("resume") as WorkVerb;
+	const told = async (runtime: Runtime) => {
+		const found = await (preview as ReadVerb).read(runtime, {});
+		documentSchema(preview as ReadVerb).parse(JSON.parse(asJson(found)));
+		return (preview as ReadVerb).lines(found, say, {});
+	};
+	expect(await told(reader)).toEqual([
+		`plan ${plan} goes on: How do foxes and owls differ? Compare them in detail.`,
+		expect.stringMatching(/^ {2}not paid again: [1-9]\d* model calls?, [1-9]\d* tokens$/),
+		"  would run: s1 (unknown), s2 (unknown), s3 (unknown), s4 (unknown), s5 (unknown)",
+		"  price, if they take what they took last: unknown",
+	]);
+	const other = { ...options, model: { ...options.model, id: "other", generate: options.model.generate } };
+	await using another = await openRuntime({ ...other, readOnly: true });
+	expect((await told(another))[1]).toBe(
+		"  begun with offline, goes on with other; what is recorded counts all the same",
+	);
+	await using givesUp = await openRuntime({ ...options, planResume: "discard", readOnly: true });
+	expect(await told(givesUp)).toEqual([`plan ${plan} is given up: its process ended, and plan_resume says discard`]);
 });
 
 test("all of it is said at once", async () => {

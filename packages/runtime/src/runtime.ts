@@ -804,6 +804,11 @@ export class Runtime implements AsyncDisposable {
 		return this.#kernel.hostOf(this.#builtIn.plan).resuming(this.#ownerOfPlan(plan), plan, from);
 	}
 
+	/** Why `resume()` gives a plan up that is in flight; undefined: it goes on with it. @throws PlanError `PLAN_UNKNOWN` */
+	givesUpPlan(plan: string): string | undefined {
+		return this.#kernel.hostOf(this.#builtIn.plan).givesUp(this.#ownerOfPlan(plan), plan);
+	}
+
 	/** The steps of a plan before and after `amendPlan`. Reads only. @throws PlanError as `amendPlan` does */
 	previewAmend(plan: string, amendment: PlanAmendment): Promise<AmendPreview> {
 		return this.#kernel.hostOf(this.#builtIn.plan).amending(this.#ownerOfPlan(plan), plan, amendment);

@@ -139,8 +139,8 @@ const bound = (expect: number | undefined): { readonly expect?: number } => (exp
 
 const from = option("step", "run this step and all that depends on it again", z.string().optional());
 
-/** What would run, what stays, and what it took last. */
-async function priceOf(
+/** What would run, what stays, and what it took last. @throws PlanError `PLAN_UNKNOWN`, `PLAN_UNKNOWN_STEP`, `PLAN_LOST` */
+export async function priceOf(
 	runtime: Runtime,
 	plan: string,
 	from: string | undefined,
@@ -152,7 +152,7 @@ async function priceOf(
 	return { plan, tip, runs: [...runs], stays: [...stays], ...(tokens !== undefined && { tokens }) };
 }
 
-const priceLines = ({ runs, stays, tokens }: z.infer<typeof resumePreviewShape>): readonly string[] => [
+export const priceLines = ({ runs, stays, tokens }: z.infer<typeof resumePreviewShape>): readonly string[] => [
 	`would run: ${runs.map((each) => `${each.id} (${tokensText(each.tokens)})`).join(", ") || "nothing: only its answer is told"}`,
 	...(stays.length > 0 ? [`stays, and is not paid again: ${stays.join(", ")}`] : []),
 	`price, if they take what they took last: ${tokensText(tokens)}`,

@@ -1,17 +1,19 @@
 /** `skill resume`: goes on with one run, and says before where it goes on, what is paid again, and what is in doubt. */
-import { type JournalState, journal, stepStarted } from "@reyn/journal";
-import { entriesOf, lanesOf } from "@reyn/journal/internal";
+import { journal, stepStarted } from "@reyn/journal";
+import { entriesOf } from "@reyn/journal/internal";
 import { paidAgainBy, type Runtime } from "@reyn/runtime";
 import { analyze, type FoundSkills, runLane, skillToolName } from "@reyn/skill-resume";
 import { z } from "zod";
 import { paidText } from "../lines/blast-radius.ts";
+import { callsText, lanesBelow, paidBelow } from "../model-calls.ts";
 import { modelChanged, modelChangedText } from "../model-changed.ts";
-import { list, modelChangedShape, paidForShape, seq, type skillRunShape } from "../shapes.ts";
+import { callsShape, list, modelChangedShape, paidForShape, seq, type skillRunShape } from "../shapes.ts";
 import { oneLine } from "../text.ts";
 import { readVerb, workVerb } from "../verb.ts";
 import { run, runsOf } from "./skill.ts";
 
-const goingOnShape = z.object({
+/** Where a skill run goes on, and what that costs. */
+export const goingOnShape = z.object({
 	run: z.string(),
 	skill: z.string(),
 	tip: seq,
@@ -25,7 +27,7 @@ const goingOnShape = z.object({
 	modelChanged: modelChangedShape.exactOptional(),
 	waits: z.string().exactOptional(),
 	/** What the model calls of the open phase cost so far. */
-	paid: z.object({ calls: z.int(), tokens: z.int() }),
+	paid: callsShape,
 	/** What was paid where it worked last, which a move has taken away: it is paid again. Absent: unknown, since gc took records away. */
 	again: paidForShape.exactOptional(),
 	/** The effects of the open phase that were begun, and of which no outcome is recorded. */
@@ -34,7 +36,8 @@ const goingOnShape = z.object({
 	policy: z.enum(["retry", "skip", "discard"]),
 });
 
-async function goingOn(runtime: Runtime, run: string): Promise<z.infer<typeof goingOnShape>> {
+/** @throws SkillError `SKILL_UNKNOWN_RUN` */
+export async function goingOn(runtime: Runtime, run: string): Promise<z.infer<typeof goingOnShape>> {
 	// First: what comes while it is looked up was not seen.
 	const { tip } = runtime.wal;
 	const known = runtime.findSkillRun(run);
@@ -87,19 +90,7 @@ async function inDoubtBelow(
 	return found;
 }
 
-const lanesBelow = (state: JournalState, lane: string): readonly string[] =>
-	lanesOf(state).filter((each) => each === lane || each.startsWith(`${lane}/`));
-
-function paidBelow(runtime: Runtime, scope: z.infer<typeof skillRunShape>["scope"] | undefined, lane: string) {
-	const state = runtime.view(scope).get(journal);
-	const usages = lanesBelow(state, lane).flatMap((each) =>
-		entriesOf(state, each).flatMap(({ outcome }) => (outcome?.type === "completed" ? (outcome.usage ?? []) : [])),
-	);
-	const tokens = usages.reduce((sum, { inputTokens, outputTokens }) => sum + inputTokens + outputTokens, 0);
-	return { calls: usages.length, tokens };
-}
-
-function goingOnLines({
+export function goingOnLines({
 	run,
 	skill,
 	phase,
@@ -115,7 +106,7 @@ function goingOnLines({
 }: z.infer<typeof goingOnShape>): readonly string[] {
 	const stay = Object.entries(finished).map(([name, times]) => (times > 1 ? `${name} (${times} times)` : name));
 	const where = phase === undefined ? "has only its output to tell" : `goes on in phase ${phase}, visit ${visit}`;
-	const of = `${paid.calls} model ${paid.calls === 1 ? "call" : "calls"}, ${paid.tokens} tokens`;
+	const of = callsText(paid);
 	return [
 		`skill run ${run} of ${skill} ${where}`,
 		...(waits === undefined ? [] : [`it waits: ${oneLine(waits, 300)}`]),

@@ -380,6 +380,12 @@ export class PlanHost implements FeatureHost {
 		};
 	}
 
+	/** Why a plan that is in flight is given up, and does not go on: its process has ended, and so it is configured. Undefined: it goes on. */
+	givesUp(session: Session, plan: string): string | undefined {
+		const isGivenUp = this.#resume === "discard" && !this.#own.has(plan) && !this.#isAnswered(session, plan);
+		return isGivenUp ? "its process ended, and plan_resume says discard" : undefined;
+	}
+
 	/**
 	 * Goes on with a plan. With `from`, that step and all steps that depend on it run again, also of a plan that has its answer.
 	 *
@@ -469,8 +475,8 @@ export class PlanHost implements FeatureHost {
 			const giveUp = (): void => this.#endBelow(session, plan, ended.reason);
 			return sayEnd(session, { ...endOf(session, plan), giveUp }, this.#messages, keep);
 		}
-		if (this.#resume === "discard" && !this.#own.has(plan) && !this.#isAnswered(session, plan)) {
-			const reason = "its process ended, and plan_resume says discard";
+		const reason = this.givesUp(session, plan);
+		if (reason !== undefined) {
 			return this.#giveUp(session, plan, reason, discarded(plan, reason), keep);
 		}
 		const read = await readDecomposition(current().decomposition, this.#blobs);
