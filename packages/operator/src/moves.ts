@@ -2,6 +2,7 @@
 
 import { planAborted, planAmended, planPaused, planResumed, planStepsReset } from "@reyn/plan";
 import { rewindNote } from "@reyn/rewind-modes";
+import { counted } from "@reyn/rewind-modes/internal";
 import {
 	type Adoption,
 	adoptedPath,
@@ -15,7 +16,6 @@ import { skillRunDiscarded } from "@reyn/skill-resume";
 import { label, reset } from "@reyn/timetravel";
 import { type Seq, scopeKey, type WalRecord } from "@reyn/wal";
 import { z } from "zod";
-import { counted } from "./lines/counted.ts";
 import { seq } from "./shapes.ts";
 import { oneLine } from "./text.ts";
 

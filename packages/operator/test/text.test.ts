@@ -1,9 +1,9 @@
 /** What may not reach a terminal is taken out of any text, and nothing else is. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { counted } from "@reyn/rewind-modes/internal";
 import { expect, test } from "vitest";
 import { HOSTILE, raw } from "../../../tests/kit/hostile.ts";
-import { counted } from "../src/lines/counted.ts";
 import { asLine, clean, oneLine } from "../src/text.ts";
 
 test("whatever acts, turns letters round or is not drawn is taken out, each for itself", () => {

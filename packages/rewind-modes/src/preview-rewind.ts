@@ -218,6 +218,7 @@ function leftBehind(dropped: Counts | undefined): string {
 	return `${count} ${count === 1 ? "is" : "are"} left behind, and undo brings ${count === 1 ? "it" : "them"} back`;
 }
 
+/** So many of something: `1 record`, `2 records`. */
 export const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`;
 
 const namedOf = (names: readonly string[], what: string): string =>

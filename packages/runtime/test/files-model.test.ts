@@ -5,7 +5,8 @@
  * `REYN_RUNS` sets how many there are (default 4), `REYN_SEED` the first one's seed.
  */
 import { createHash } from "node:crypto";
-import { chmod, cp, mkdir, readdir, readFile, readlink, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { cpSync, readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
+import { chmod, mkdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileVersion, type Tool, type WorkFiles } from "@reyn/journal";
 import { createFileTools, createWorkFiles } from "@reyn/tools";
@@ -117,7 +118,7 @@ class History {
 		const tools = createFileTools(this.#project.cwd, { writes: true }).map((tool) => this.#watched(tool));
 		const files = this.#mortal(createWorkFiles(this.#project.cwd));
 		this.#opened = await open(this.#project, { model, tools, files, agents: { bob: {} } });
-		await this.#copy();
+		this.#copy();
 	}
 
 	/** A tool after which all files are copied, and in which the process may die. */
@@ -134,7 +135,7 @@ class History {
 				if (dies === "before") throw context.signal.reason;
 				const answer = await tool.call(args, { ...context, signal: new AbortController().signal });
 				// Beside another one, who has started is not known to be done.
-				if (!this.#isBeside) await this.#copy();
+				if (!this.#isBeside) this.#copy();
 				if (tool.prepare) this.#written.add((args as { path: string }).path);
 				if (dies === "after") throw context.signal.reason;
 				return answer;
@@ -147,7 +148,7 @@ class History {
 		const dies = async (): Promise<void> => {
 			this.#hasDied = true;
 			for (const place of [this.#project.state, this.#project.cwd])
-				await cp(place, aside(place), { recursive: true, verbatimSymlinks: true });
+				cpSync(place, aside(place), { recursive: true, verbatimSymlinks: true });
 		};
 		return haltedFiles(
 			files,
@@ -157,32 +158,32 @@ class History {
 		);
 	}
 
-	async #tree(): Promise<Tree> {
+	#tree(): Tree {
 		const { cwd } = this.#project;
-		const found = (await readdir(cwd, { recursive: true, withFileTypes: true })).filter((each) => each.isFile());
-		const files = found.map(async ({ parentPath, name }) => {
+		const found = readdirSync(cwd, { recursive: true, withFileTypes: true }).filter((each) => each.isFile());
+		const files = found.map(({ parentPath, name }) => {
 			const path = join(parentPath, name);
-			return [path.slice(cwd.length + 1), await readFile(path, "utf8")] as const;
+			return [path.slice(cwd.length + 1), readFileSync(path, "utf8")] as const;
 		});
-		return new Map(await Promise.all(files));
+		return new Map(files);
 	}
 
 	/** All that is there, to the permissions of files and where links lead. */
-	async #all(): Promise<readonly string[]> {
+	#all(): readonly string[] {
 		const { cwd } = this.#project;
-		const found = await readdir(cwd, { recursive: true, withFileTypes: true });
-		const all = found.map(async (each) => {
+		const found = readdirSync(cwd, { recursive: true, withFileTypes: true });
+		const all = found.map((each) => {
 			const path = join(each.parentPath, each.name);
 			const name = path.slice(cwd.length + 1);
-			if (each.isSymbolicLink()) return `${name} -> ${await readlink(path)}`;
+			if (each.isSymbolicLink()) return `${name} -> ${readlinkSync(path)}`;
 			if (each.isDirectory()) return this.#inTheWay.has(name) ? `${name}/` : "";
-			return `${name} ${((await stat(path)).mode & 0o777).toString(8)} ${await readFile(path, "utf8")}`;
+			return `${name} ${(statSync(path).mode & 0o777).toString(8)} ${readFileSync(path, "utf8")}`;
 		});
-		return (await Promise.all(all)).filter((each) => each !== "").sort();
+		return all.filter((each) => each !== "").sort();
 	}
 
-	async #copy(): Promise<void> {
-		this.#copies.set(this.runtime.wal.tip, await this.#tree());
+	#copy(): void {
+		this.#copies.set(this.runtime.wal.tip, this.#tree());
 	}
 
 	async step(): Promise<void> {
@@ -196,12 +197,12 @@ class History {
 		else if (kind < 18) await this.#again();
 		else if (kind < 22) await this.#restore();
 		else await this.#die();
-		await this.#copy();
+		this.#copy();
 	}
 
 	/** One session works, or two beside each other, which may change the same file. */
 	async #turn(isBeside = false): Promise<void> {
-		const tree = await this.#tree();
+		const tree = this.#tree();
 		const calls = () => Array.from({ length: 1 + this.#random.below(3) }, () => this.#call(tree));
 		this.#isBeside = isBeside;
 		const first = this.#random.below(sessions.length);
@@ -213,7 +214,7 @@ class History {
 
 	async #quiet(): Promise<void> {
 		await this.runtime.idle();
-		const tree = await this.#tree();
+		const tree = this.#tree();
 		for (const path of this.#written) {
 			this.#left.set(path, tree.get(path));
 			this.#broughtBack.delete(path);
@@ -250,7 +251,7 @@ class History {
 		// What is in the way is taken out of it again.
 		if (this.#inTheWay.delete(path)) return rm(at, { recursive: true });
 		this.#others.add(path);
-		const before = (await this.#tree()).get(path);
+		const before = this.#tree().get(path);
 		await mkdir(dirname(at), { recursive: true });
 		switch (this.#random.below(8)) {
 			case 0:
@@ -296,9 +297,9 @@ class History {
 	async #restore(): Promise<void> {
 		if (this.#random.chance(0.3)) {
 			await this.#foreignChange();
-			await this.#copy();
+			this.#copy();
 		}
-		const [before, all] = [await this.#tree(), await this.#all()];
+		const [before, all] = [this.#tree(), this.#all()];
 		const { tip } = this.runtime.wal;
 		const seq = this.#random.pick(reachable(this.runtime).filter((each) => this.#copies.has(each)));
 		const takes = this.#random.chance(0.3);
@@ -319,7 +320,7 @@ class History {
 			if ((error as { code?: unknown }).code !== "TIMETRAVEL_PRUNED") throw error;
 			return;
 		}
-		const [after, copy] = [await this.#tree(), this.#copies.get(target)];
+		const [after, copy] = [this.#tree(), this.#copies.get(target)];
 		const taken = new Map<string, string | undefined>();
 		for (const path of new Set([...before.keys(), ...after.keys()])) {
 			const [was, is] = [before.get(path), after.get(path)];
@@ -336,10 +337,10 @@ class History {
 			if (isBack) met.keptOnceMore++;
 		}
 		const odd = (each: readonly string[]) => each.filter((line) => / -> |\/$/.test(line));
-		expect(odd(await this.#all())).toEqual(odd(all));
+		expect(odd(this.#all())).toEqual(odd(all));
 		this.#leaves(before, after);
 		met.restored++;
-		await this.#copy();
+		this.#copy();
 		if (this.runtime.wal.tip > seq && this.#random.chance(0.5)) await this.#toAndFro(all, taken, tip);
 	}
 
@@ -368,15 +369,15 @@ class History {
 	): Promise<void> {
 		const [move] = (await this.runtime.timeline.moves()).past.slice(-1);
 		if (!move || !(await this.runtime.filesMovedBy(move.seq))) return;
-		const both = [before, await this.#all()] as const;
+		const both = [before, this.#all()] as const;
 		for (let steps = 1 + this.#random.below(4), at = 1; steps > 0; steps--) {
-			const was = await this.#tree();
+			const was = this.#tree();
 			at = 1 - at;
 			await this.#mayDie(() => (at === 0 ? this.runtime.undo("test") : this.runtime.redo("test")));
-			expect(await this.#all()).toEqual(both[at]);
-			this.#leaves(was, await this.#tree());
+			expect(this.#all()).toEqual(both[at]);
+			this.#leaves(was, this.#tree());
 			for (const [path, text] of taken) if (at === 0) this.#broughtBack.set(path, { text, until });
-			await this.#copy();
+			this.#copy();
 			if (at === 0) met.undone++;
 			else met.redone++;
 		}
@@ -456,15 +457,20 @@ class History {
 	#images = (): Promise<readonly string[]> => storeAt(this.#project.state).blobs("images").list("");
 
 	async check(): Promise<void> {
-		const present = await this.#tree();
+		const present = this.#tree();
 		const { wal, timeline } = this.runtime;
+		const compared = new Map<string, Awaited<ReturnType<Runtime["files"]["compare"]>>>();
 		for (const seq of reachable(this.runtime)) {
 			const copy = this.#copies.get(seq);
 			if (!copy) continue;
 			const found = await this.runtime.files.since(seq);
 			const held = new Map<string, string | undefined>(present);
 			for (const file of found.files) {
-				const { before, now, others } = await this.runtime.files.compare(file);
+				// The same writes say the same while nothing changes.
+				const writes = JSON.stringify(file);
+				const what = compared.get(writes) ?? (await this.runtime.files.compare(file));
+				compared.set(writes, what);
+				const { before, now, others } = what;
 				if (before.kind === "unknown") expect.unreachable(`${file.path} as of ${seq}: ${before.why}`);
 				if (before.kind === "none") held.delete(file.path);
 				else held.set(file.path, Buffer.from(before.bytes).toString());

@@ -53,16 +53,7 @@ export async function hashesIn({ wal, timeline }: Runtime, sessions: readonly Sc
 
 /** The seqs that can be gone back to. */
 export function reachable({ wal, timeline }: Pick<Runtime, "wal" | "timeline">): readonly Seq[] {
-	const isThere = (seq: Seq): boolean => {
-		try {
-			timeline.hypothetical(seq);
-			return true;
-		} catch (error) {
-			if ((error as { code?: unknown }).code === "TIMETRAVEL_PRUNED") return false;
-			throw error;
-		}
-	};
-	return Array.from({ length: wal.tip + 1 }, (_, seq) => seq).filter(isThere);
+	return Array.from({ length: wal.tip + 1 }, (_, seq) => seq).filter((seq) => timeline.has(seq));
 }
 
 export const exists = (path: string): Promise<boolean> =>

@@ -129,6 +129,11 @@ export class Timeline implements Moving {
 		return seq <= this.lineage.tip && this.#reading.retained.has(seq);
 	}
 
+	/** Refuses a seq that {@link has} says no to. @throws TimetravelError `TIMETRAVEL_OUT_OF_RANGE`, `TIMETRAVEL_PRUNED` */
+	assertHas(seq: Seq): void {
+		this.#reading.retained.assertHas(seq);
+	}
+
 	/**
 	 * The state of a scope at a seq, on that seq's own path: the seq may be abandoned.
 	 *

@@ -1,9 +1,9 @@
 /** What a rewind or a checkout would touch, for people: a line for each thing that there is to say. */
 import { costInWords } from "@reyn/journal";
+import { counted } from "@reyn/rewind-modes/internal";
 import type { BlastRadius, Extent, PaidFor, TasksAlong, Unfinished, WorkAgain } from "@reyn/runtime";
 import { tasksAlongLines } from "../tasks-along.ts";
 import { oneLine } from "../text.ts";
-import { counted } from "./counted.ts";
 
 /** @param along tasks that go back with it; absent: they stay */
 export function radiusLines(

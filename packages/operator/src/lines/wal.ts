@@ -1,10 +1,11 @@
 /** What a log is worth, what it consists of, its records, and what a repair of it costs, as lines for people. */
+
+import { counted } from "@reyn/rewind-modes/internal";
 import type { WalRecord } from "@reyn/wal";
 import type { z } from "zod";
 import type { Say } from "../say.ts";
 import type { logStatsShape, logVerdictShape, repairProposalShape } from "../shapes.ts";
 import { asJson, oneLine } from "../text.ts";
-import { counted } from "./counted.ts";
 
 type Verdict = z.infer<typeof logVerdictShape>;
 

@@ -1,6 +1,6 @@
 /** `rewind`: go back on the current line of history. */
 import { rewindNote } from "@reyn/rewind-modes";
-import { meaningOf } from "@reyn/rewind-modes/internal";
+import { counted, meaningOf } from "@reyn/rewind-modes/internal";
 import { blastRadius, type RewindMode, rewindModes } from "@reyn/runtime";
 import { reset } from "@reyn/timetravel";
 import { z } from "zod";
@@ -17,7 +17,6 @@ import {
 	filesSinceLines,
 } from "../files-along.ts";
 import { radiusLines } from "../lines/blast-radius.ts";
-import { counted } from "../lines/counted.ts";
 import { pausedLines, pausedWork } from "../lines/paused.ts";
 import { scopeText } from "../lines/scope.ts";
 import { sidesOf } from "../lines/sides.ts";

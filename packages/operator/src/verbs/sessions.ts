@@ -1,7 +1,8 @@
 /** `sessions`, `transcript` and `search`: who talks, what was said, and where. */
+
+import { counted } from "@reyn/rewind-modes/internal";
 import { assistantMessage, conversation, userPrompt } from "@reyn/runtime";
 import { z } from "zod";
-import { counted } from "../lines/counted.ts";
 import { scopeText } from "../lines/scope.ts";
 import { type TranscriptFormat, transcriptFormats, transcriptLines } from "../lines/transcript.ts";
 import { choice, text, word } from "../param.ts";

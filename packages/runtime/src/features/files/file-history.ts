@@ -70,7 +70,7 @@ export class FileHistory {
 	 */
 	async since(since: Seq): Promise<FilesSince> {
 		const { timeline } = this.#kernel;
-		await timeline.record(since);
+		timeline.assertHas(since);
 		const { view } = await timeline.wholeLog.live();
 		const { writes, uncovered } = view.get(fileWrites);
 		const calls = Array.from(
