@@ -396,6 +396,14 @@ class History {
 			),
 		]);
 		expect(known.map(withoutNothing)).toEqual(expected.map(withoutNothing));
+		const moves = await this.#runtime.timeline.moves();
+		for (const stack of ["past", "future"] as const) {
+			const made = copies.moves[stack].map(({ seq }) => seq);
+			const offered = moves[stack].map(({ seq }) => seq);
+			// Of what needs a record that was collected, and of what is below that, nothing is offered.
+			const gone = copies.first > 1 ? made.slice(0, made.length - offered.length) : [];
+			expect([...gone, ...offered], stack).toEqual(made);
+		}
 		for (const now of copies.plans) {
 			// A kill may have cut the end of one that was given up: the next one to go on with it says it.
 			const isOver = now.status === "completed" || (now.status === "aborted" && isLast);
