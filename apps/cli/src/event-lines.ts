@@ -142,9 +142,9 @@ function eventLine(event: OneLineEvent): string | undefined {
 			break;
 		}
 		case "plan_end":
-			if (event.outcome === "completed")
+			if (event.outcome === "completed" || event.outcome === "failed")
 				return event.failed.length > 0
-					? `plan ${event.plan} finished; failed steps: ${event.failed.join(", ")}`
+					? `plan ${event.plan} ${event.outcome === "failed" ? "failed" : "finished"}; failed steps: ${event.failed.join(", ")}`
 					: undefined;
 			return `plan ${event.plan} ${event.outcome}: ${oneLine(event.reason ?? "", 100)}`;
 		case "skill_resumed":

@@ -147,7 +147,7 @@ test("a plan of which steps failed is over, and ends with 6", async () => {
 	steps = { a: "fails", b: "fails" };
 	const { exitCode, stderr } = await run("text", "well?");
 	expect(stderr).toMatch(/^plan p\d+ ▸ 1\/2 a look ✗ no \(after \d.* s, tokens unknown\)$/m);
-	expect(stderr).toMatch(/plan p\d+ finished; failed steps: a, b/);
+	expect(stderr).toMatch(/plan p\d+ failed; failed steps: a, b/);
 	expect(exitCode).toBe(6);
 });
 

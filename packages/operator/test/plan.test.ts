@@ -427,6 +427,13 @@ test("one that moves have left behind is in the list of all, as it was before ea
 		{ plan: other, status: "rewound", finished: 1, leftBy: moves[1] },
 	]);
 	expect(moves[0]).toBeGreaterThan(before);
+	const shown = await told("plan show", { id: plan });
+	expect(shown.document).toMatchObject({ plan, status: "rewound", finished: 1, leftBy: moves[0], steps: [] });
+	expect(await linesOf("plan show", { id: plan })).toMatch(
+		new RegExp(
+			`it was discarded, as .*\\nbring it back with: undo, if that was the last move, or: checkout ${before}$`,
+		),
+	);
 	await told("undo");
 	await told("undo");
 	expect(await told("plan list", { all: true })).toMatchObject({

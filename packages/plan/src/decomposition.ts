@@ -47,8 +47,18 @@ export function planTool(tools: readonly string[], models: readonly string[] = [
 	return {
 		name: PLAN_TOOL,
 		description: `Work on a question that needs several sources in the background: 2 to 7 small steps, exactly one of them last, which depends (directly or not) on all others and writes the answer. A step may use: ${tools.join(", ")}. Steps that do not depend on each other run at the same time.`,
-		parameters: z.toJSONSchema(schemaFor(models), { io: "input" }) as Record<string, unknown>,
+		parameters: parametersFor(models),
 	};
+}
+
+/** Once for each choice of models: the tool is made for every turn. */
+const parameters = new Map<string, Readonly<Record<string, unknown>>>();
+
+function parametersFor(models: readonly string[]): Readonly<Record<string, unknown>> {
+	const choice = JSON.stringify(models);
+	const known = parameters.get(choice) ?? z.toJSONSchema(schemaFor(models), { io: "input" });
+	parameters.set(choice, known);
+	return known;
 }
 
 /** As far as a model is shown it: {@link parseDecomposition} says more of what is wrong. */

@@ -68,7 +68,7 @@ test("where its last step fails, that is told, with what was found", async () =>
 		throw Object.assign(new Error("no key"), { retryable: false });
 	});
 	await runtime.idle();
-	expect(endsIn(events)).toMatchObject([{ plan, chain, outcome: "completed", failed: ["b"] }]);
+	expect(endsIn(events)).toMatchObject([{ plan, chain, outcome: "failed", failed: ["b"] }]);
 	expect(shown).toMatchObject([{ from: plan, chain, text: expect.stringContaining("no answer: its last step, b") }]);
 	await runtime.close();
 });

@@ -2,7 +2,7 @@
  * A naive reader of a log with plans on lines of history: for each seq it keeps a copy of all that counts there, and works out from that
  * alone how far each plan is, which record may come next, and which call may be paid. It knows no fold, lane, path or recall.
  */
-import { laneFailed, stepCompleted, stepFailed } from "@reyn/journal";
+import { laneClosed, laneFailed, stepCompleted, stepFailed } from "@reyn/journal";
 import {
 	type Decomposition,
 	type LimitKind,
@@ -256,6 +256,7 @@ export class Copies {
 			return;
 		}
 		if (assistantMessage.is(record)) this.#told(record, where);
+		if (laneClosed.is(record)) this.#closed(record.data.lane, where);
 		if (!record.kind.startsWith("plan_")) return;
 		const { plan, step = "" } = record.data as { plan: string; step?: string };
 		const now = this.#plans.get(plan) as PlanNow;
@@ -282,6 +283,34 @@ export class Copies {
 		} else if (planStepFailed.is(record) && CUT.test(record.data.reason))
 			expect([of.status, this.#isSpent(now), this.#decided(now)], where).toEqual(["running", true, "fail"]);
 		else if (planStepCompleted.is(record) || planStepFailed.is(record)) this.#ended(record, now, where);
+	}
+
+	/** What a step, or a plan, has begun ends with it. */
+	#closed(lane: string, where: string): void {
+		const [root, plan = ""] = lane.split("/");
+		const below = root === "plan" ? this.childrenOf(plan).filter(({ parent }) => parent.startsWith(`${lane}/`)) : [];
+		expect(
+			below.filter(({ status }) => status === "live"),
+			`${where} of ${lane}`,
+		).toEqual([]);
+	}
+
+	/** The steps of a plan whose children are open. */
+	parentsOf(plan: string): readonly string[] {
+		const open = this.childrenOf(plan).filter(({ status }) => status === "live");
+		return open.map(({ parent }) => parent.split("/")[2] ?? "");
+	}
+
+	/** The children that are open, and whose step is over, or runs anew. */
+	get orphans(): readonly string[] {
+		return this.plans.flatMap((now) =>
+			this.childrenOf(now.plan).flatMap(({ run, parent, status }) => {
+				const [, , id = "", of] = parent.split("/");
+				const { attempt, status: step } = stepIn(now, id);
+				const isOver = attempt > Number(of) || (attempt === Number(of) && step === "settled");
+				return status === "live" && isOver ? [run] : [];
+			}),
+		);
 	}
 
 	/** Has a plan come to its limit of tokens? */

@@ -83,6 +83,8 @@ class History {
 	#mayBeLost = 0;
 	/** The children that a process has left open. */
 	readonly #left = new Set<string>();
+	/** Those whose step was over when a kill, or a move, left them open: they end with their plan. */
+	#orphans: readonly string[] = [];
 	readonly #shown = new Map<number, number>();
 	readonly #most: number;
 
@@ -169,6 +171,8 @@ class History {
 			return appended;
 		};
 		expect(copies.isSettled).toBe(true);
+		this.#orphans = copies.orphans;
+		if (this.#orphans.length > 0) meet("child, orphaned");
 		await this.#agrees();
 		return true;
 	}
@@ -272,10 +276,13 @@ class History {
 		const { plan, status } = now;
 		if (!only && status === "aborted" && random.chance(0.5))
 			return void (await this.#mayDie("refusal", () => this.#isFinal(plan)));
+		const ids = copies.stepsOf(now).map(({ id }) => id);
+		// A step whose child is open is run again more often: both have to end.
+		const parents = copies.parentsOf(plan).filter((id) => ids.includes(id));
 		const deeds: Readonly<Record<string, () => Promise<unknown>>> = {
 			pause: () => runtime.pausePlan(plan),
 			resume: () => runtime.resumePlan(plan),
-			[`from, ${status}`]: () => runtime.resumePlan(plan, random.pick(copies.stepsOf(now)).id),
+			[`from, ${status}`]: () => runtime.resumePlan(plan, random.pick(parents.length > 0 ? parents : ids)),
 			discard: () => runtime.discardPlan(plan),
 			amend: () => this.#amend(now),
 			"rewind of all": () => this.#rewind({}),
@@ -305,6 +312,7 @@ class History {
 			],
 			...(this.#world.options.isStraight ? [] : rewinds),
 			...(status === "paused" ? ["resume", "resume"] : []),
+			...(parents.length > 0 ? [`from, ${status}`, `from, ${status}`] : []),
 			...(past.length > 0 ? ["undo", "undo"] : []),
 			...(future.length > 0 ? ["redo", "redo", "redo"] : this.#world.options.isStraight ? [] : ["redo"]),
 		];
@@ -317,6 +325,7 @@ class History {
 		if (isDone && copies.tip > tip) meet(name);
 		if (!isDone || this.#isDead || !/^(rewind|undo|redo)/.test(name)) return;
 		expect(copies.isSettled, name).toBe(true);
+		this.#orphans = copies.orphans;
 		await this.#agrees();
 		if (name === "undo" && random.chance(0.4)) await this.#does("redo");
 	}
@@ -396,6 +405,15 @@ class History {
 			),
 		]);
 		expect(known.map(withoutNothing)).toEqual(expected.map(withoutNothing));
+		expect(copies.orphans.filter((run) => !this.#orphans.includes(run))).toEqual([]);
+		const moves = await this.#runtime.timeline.moves();
+		for (const stack of ["past", "future"] as const) {
+			const made = copies.moves[stack].map(({ seq }) => seq);
+			const offered = moves[stack].map(({ seq }) => seq);
+			// Of what needs a record that was collected, and of what is below that, nothing is offered.
+			const gone = copies.first > 1 ? made.slice(0, made.length - offered.length) : [];
+			expect([...gone, ...offered], stack).toEqual(made);
+		}
 		for (const now of copies.plans) {
 			// A kill may have cut the end of one that was given up: the next one to go on with it says it.
 			const isOver = now.status === "completed" || (now.status === "aborted" && isLast);

@@ -93,7 +93,8 @@ test("where the last step fails, the answer is what the others have found", asyn
 	expect(said(opened)).toEqual([
 		expect.stringMatching(/^This plan has no answer: its last step, c, failed: .*## b: look there\nb done$/s),
 	]);
-	expect(events).toContainEqual(expect.objectContaining({ type: "plan_end", outcome: "completed", failed: ["c"] }));
+	expect(events).toContainEqual(expect.objectContaining({ type: "plan_end", outcome: "failed", failed: ["c"] }));
+	expect(runtime.plans()).toMatchObject([{ status: "failed" }]);
 	await runtime.close();
 });
 

@@ -7,8 +7,16 @@ interface JsonSchemaSource {
 	input(options: { readonly target: "draft-2020-12" }): Record<string, unknown>;
 }
 
+/** Once for each schema: a tool is made of it for every turn and step. */
+const known = new WeakMap<StandardSchemaV1, Readonly<Record<string, unknown>> | undefined>();
+
 /** What goes into the schema; undefined: it has parts that JSON Schema has no words for, or does not say. */
 export function jsonSchemaOf(schema: StandardSchemaV1): Readonly<Record<string, unknown>> | undefined {
+	if (!known.has(schema)) known.set(schema, saidBy(schema));
+	return known.get(schema);
+}
+
+function saidBy(schema: StandardSchemaV1): Readonly<Record<string, unknown>> | undefined {
 	const { jsonSchema } = schema["~standard"] as { readonly jsonSchema?: JsonSchemaSource };
 	try {
 		const { $schema: _, ...said } = jsonSchema?.input({ target: "draft-2020-12" }) ?? {};

@@ -44,6 +44,11 @@ export const planShow = readVerb({
 		/** Of the step that was named. */ found: z.string().exactOptional(),
 	}),
 	async read(runtime, { id, step }) {
+		if (runtime.plans().every(({ plan }) => plan !== id)) {
+			// One that a move has left is shown as the list has it; where none is, what follows says which there are.
+			const left = (await runtime.rewoundPlans()).findLast(({ plan }) => plan === id);
+			if (left) return { ...(await withCost(runtime, left)), steps: [] };
+		}
 		const steps = await runtime.planSteps(id);
 		const found = runtime.plans().find(({ plan }) => plan === id);
 		// A rewind may have taken it away while they were read.
@@ -54,7 +59,12 @@ export const planShow = readVerb({
 			...(step !== undefined && { found: await runtime.planResult(id, step) }),
 		};
 	},
-	lines({ steps, found, ...plan }, _say, { step }) {
+	lines({ steps, found, ...plan }, say, { step }) {
+		if (plan.status === "rewound")
+			return [
+				...planLines([plan]),
+				`bring it back with: ${say`undo`}, if that was the last move, or: ${say`checkout ${String((plan.leftBy ?? 1) - 1)}`}`,
+			];
 		const named = steps.find(({ id }) => id === step);
 		if (named && found !== undefined) return [...stepLines(named), contextLine(named), "", ...found.split("\n")];
 		const lost = "its steps are lost: the file that had them is gone or changed";

@@ -35,10 +35,10 @@ export type PlanEvent =
 			/** As of `plan_started`. */
 			readonly chain?: string;
 			/**
-			 * `stopped`: it goes on with `resume`. `paused`: it waits until it is resumed by name. `rewound`: it is not there any more, and
+			 * `failed`: it has its answer, though its last step has failed. `stopped`: it goes on with `resume`. `paused`: it waits until it is resumed by name. `rewound`: it is not there any more, and
 			 * somebody waits for it.
 			 */
-			readonly outcome: "completed" | "stopped" | "paused" | "discarded" | "rewound";
+			readonly outcome: "completed" | "failed" | "stopped" | "paused" | "discarded" | "rewound";
 			readonly failed: readonly string[];
 			readonly reason?: string;
 	  };

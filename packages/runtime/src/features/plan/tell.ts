@@ -56,11 +56,12 @@ export async function tellPlan(record: WalRecord, context: TellContext): Promise
 		return Promise.all(steps.map((step) => stepEvent(record, context, { plan, step }, { status: "again", reason })));
 	}
 	if (planCompleted.is(record)) {
-		const { plan } = record.data;
+		const { plan, failed: hasFailed } = record.data;
 		const run = planIn((await context.before()).get(planRuns), plan);
 		const steps = run ? (await stepsOf(run.decomposition, context)).steps.map(({ id }) => id) : [];
 		const failed = steps.filter((id) => run && stepOf(run, id).status === "failed");
-		return [{ type: "plan_end", scope, plan, ...chainOf(run), outcome: "completed", failed }];
+		const outcome = hasFailed ? "failed" : "completed";
+		return [{ type: "plan_end", scope, plan, ...chainOf(run), outcome, failed }];
 	}
 	if (planAborted.is(record)) {
 		const { plan, reason } = record.data;
