@@ -310,6 +310,6 @@ test("random skills, killed, edited, rewound and brought back", async () => {
 		],
 		"a call of a child that the line holds",
 	];
-	for (const what of [...each, "completed", ...(runs >= 200 ? rare : [])])
+	for (const what of [...each, "completed", ...(runs >= 300 ? rare : [])])
 		expect([what, (met.get(what) ?? 0) > 0]).toEqual([what, true]);
 });
