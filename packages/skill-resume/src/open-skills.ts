@@ -3,7 +3,6 @@ import { laneClosed, type StepPorts } from "@reyn/journal";
 import { type OwnLogOptions, OwnWork, openOwnLog, type WorkingSession } from "@reyn/journal/internal";
 import { type Appended, type BlobStore, type Draft, isReynError, type LogEngine, type Scope } from "@reyn/wal";
 import type { z } from "zod";
-import { endChildrenBelow } from "./children.ts";
 import type { AnySkill, Skill } from "./define-skill.ts";
 import { endsRun, SkillError } from "./errors.ts";
 import { skillNamed } from "./found-skills.ts";
@@ -216,10 +215,8 @@ class OpenedSkills implements Skills {
 		}
 	}
 
-	/** Records that a run has no output. It is told afterwards, also after a crash. */
+	/** Records that a run has no output, and ends its children by that. It is told afterwards, also after a crash. */
 	async #giveUp(run: string, reason: string, by?: "person"): Promise<void> {
-		const children = { log: this.#log.session.log, scope: () => this.#scopeOf(run), runs: () => this.#runs };
-		endChildrenBelow(children, runLane(run), reason);
 		await this.#append(skillRunDiscarded({ run, reason, ...(by && { by }) }), run).durable;
 	}
 

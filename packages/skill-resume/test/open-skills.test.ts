@@ -6,6 +6,7 @@ import { fileEngine, type LogEngine, memoryEngine } from "@reyn/wal";
 import { MortalDisk } from "@reyn/wal/testing";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
+import { type CutEngine, cutEngine } from "../../journal/test/order/cut-engine.ts";
 import {
 	defineSkill,
 	done,
@@ -215,6 +216,48 @@ test("a run that ends itself is over, with its reason, and told so once", async 
 		await open.idle();
 		expect([told, open.list()]).toMatchObject([[], [["r1", { status: "discarded" }]]]);
 	});
+});
+
+test("a run that is discarded with a child open ends with it, wherever that is cut; else the same child goes on", async () => {
+	const world = new World();
+	let isHeld = true;
+	const child = defineSkill({
+		...{ name: "child", description: "sends, and waits", input: z.unknown(), start: "only" },
+		phases: {
+			only: async ({ step, ask }: PhaseContext) => {
+				await step("send", async () => world.do("send"), { purity: "side_effect" });
+				return done(await ask("and?"));
+			},
+		},
+	});
+	const around = defineSkill({
+		...{ name: "around", description: "has a child", input: z.unknown(), start: "only" },
+		phases: { only: async ({ skill }: PhaseContext) => done(await skill("child")) },
+	});
+	const opened = (engine: CutEngine, told: SkillEnd[] = []) =>
+		openSkills(engine, {
+			...{ skills: [around, child], model: silent, deliver: (end) => void told.push(end) },
+			ask: async () => (isHeld ? undefined : "yes"),
+		});
+	const whole = cutEngine();
+	const first = await opened(whole);
+	await first.start("r1", "around", {});
+	await first.idle();
+	const from = whole.tip;
+	await first.discard("r1", "enough");
+	await first.close();
+	isHeld = false;
+	for (let after = from; after <= whole.tip; after++) {
+		const engine = await whole.cut(after);
+		const told: SkillEnd[] = [];
+		const next = await opened(engine, told);
+		await next.idle();
+		await next.close();
+		const begun = engine.lines.filter((line) => line.includes('"kind":"skill_run_started"'));
+		expect([after, world.done, begun.length]).toEqual([after, ["send"], 2]);
+		const [end] = told;
+		if (end?.outcome !== "discarded" && after < whole.tip) expect([after, end?.output]).toEqual([after, "yes"]);
+	}
 });
 
 describe("a run that a person discards", () => {

@@ -11,7 +11,7 @@ export interface CutEngine extends LogEngine {
 
 /** A log of one realm. @param blobs what lies beside it */
 export function cutEngine(blobs?: BlobStore): CutEngine {
-	return over(memoryEngine(), { id: "", salt: "", lines: [], opened: [] }, blobs);
+	return over(memoryEngine(), { id: "", salt: "", lines: [], opened: [], truncated: [] }, blobs);
 }
 
 interface Written {
@@ -20,12 +20,15 @@ interface Written {
 	readonly lines: readonly string[];
 	/** The tips at which a writer began. */
 	readonly opened: readonly Seq[];
+	/** The tips at which the lines before a seq were taken away. They stay in `lines`. */
+	readonly truncated: readonly { readonly at: Seq; readonly seq: Seq }[];
 }
 
 function over(engine: LogEngine, before: Written, blobs = engine.blobs(REALM)): CutEngine {
 	let { id, salt } = before;
 	const lines = [...before.lines];
 	const opened = [...before.opened];
+	const truncated = [...before.truncated];
 	return {
 		...engine,
 		blobs: () => blobs,
@@ -41,7 +44,11 @@ function over(engine: LogEngine, before: Written, blobs = engine.blobs(REALM)): 
 				tail: () => log.tail(),
 				read: (from, through, wants) => log.read(from, through, wants),
 				subscribe: (from, options) => log.subscribe(from, options),
-				truncateBefore: (lease, seq) => log.truncateBefore(lease, seq),
+				async truncateBefore(lease, seq) {
+					const first = await log.truncateBefore(lease, seq);
+					truncated.push({ at: lines.length, seq });
+					return first;
+				},
 				acquire: (options) =>
 					log.acquire({
 						...options,
@@ -63,14 +70,20 @@ function over(engine: LogEngine, before: Written, blobs = engine.blobs(REALM)): 
 		},
 		async cut(after) {
 			const copy = memoryEngine();
-			const kept: Written = { id, salt, lines: lines.slice(0, after), opened: opened.filter((tip) => tip < after) };
+			const kept: Written = {
+				...{ id, salt, lines: lines.slice(0, after), opened: opened.filter((tip) => tip < after) },
+				truncated: truncated.filter(({ at }) => at <= after),
+			};
 			const log = copy.log(REALM);
 			const owner = { pid: 0, host: "", started: "", command: "" };
 			const fresh = { log: id, salt, now: 0 };
 			// Each writer has raised the epoch.
 			for (const [i] of kept.opened.entries()) {
 				const opening = (): readonly string[] => (i === 0 ? kept.lines : []);
-				await log.release(await log.acquire({ owner, nonce: String(i), fresh, proven: async () => 0, opening }));
+				const lease = await log.acquire({ owner, nonce: String(i), fresh, proven: async () => 0, opening });
+				const { seq } = (i === kept.opened.length - 1 && kept.truncated.at(-1)) || { seq: 0 };
+				if (seq > 0) await log.truncateBefore(lease, seq);
+				await log.release(lease);
 			}
 			return over(copy, kept, blobs);
 		},

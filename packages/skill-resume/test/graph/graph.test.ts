@@ -1,9 +1,9 @@
 /** Random skills of several phases, killed at records, edited and gone on with: the outcome is as without a fault, at a bounded price. */
-import { type BlobStore, memoryEngine } from "@reyn/wal";
 import { expect, test } from "vitest";
 import { type Random, SEED, seeded } from "../../../../tests/kit/seeded.ts";
 import { sample, some } from "../../../../tests/sample.ts";
 import { type CutEngine, cutEngine } from "../../../journal/test/order/cut-engine.ts";
+import { datedBlobs } from "../../../journal/test/order/dated-blobs.ts";
 import { EMPTY, type Life, live, type Policy, said, World } from "./lives.ts";
 import { edited, type Form, type Op, randomForm, rootOf, START, type Stand, trace } from "./program.ts";
 
@@ -47,13 +47,15 @@ class History {
 	readonly ends: Life[] = [];
 	readonly policy: Policy;
 	readonly told: string;
+	/** A snapshot of a later moment than a death was not stored. */
+	readonly #blobs = datedBlobs(() => this.engine.tip);
 
 	constructor(seed: number, form: Form, policy: Policy) {
 		this.told = `seed ${seed}, ${policy}`;
 		this.world = new World(seed);
 		this.form = form;
 		this.policy = policy;
-		this.engine = cutEngine(this.#beside());
+		this.engine = cutEngine(this.#blobs);
 		this.stands = trace(form, START, said);
 	}
 
@@ -81,28 +83,9 @@ class History {
 		}
 	}
 
-	/** What lies beside the log; a snapshot of a later moment than a death was not stored. */
-	#beside(): BlobStore {
-		const store = memoryEngine().blobs("main");
-		return {
-			...store,
-			put: async (name, bytes) => {
-				this.#stored.set(name, this.engine.tip);
-				await store.put(name, bytes);
-			},
-			get: (name, limit) => store.get(name, limit),
-			list: (prefix) => store.list(prefix),
-			delete: (name) => store.delete(name),
-		};
-	}
-
-	/** By name, the tip of the log when it was stored. */
-	readonly #stored = new Map<string, number>();
-
 	async cut(after: number, random: Random, mayEdit: boolean): Promise<void> {
 		this.cuts++;
-		const blobs = this.engine.blobs("main");
-		for (const [name, tip] of this.#stored) if (tip > after) await blobs.delete(name);
+		this.#blobs.cut(after);
 		this.engine = await this.engine.cut(after);
 		this.world.cut(this.engine.lines);
 		this.#noteLost();
