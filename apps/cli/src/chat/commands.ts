@@ -1,8 +1,6 @@
 /** The commands of a chat: the verbs of `@reyn/operator`, and a few of its own. All that they ask of the runtime is asked here. */
 
 import { extname, resolve } from "node:path";
-import type { ModelRequest } from "@reyn/journal";
-import { approximateTokens } from "@reyn/journal/internal";
 import {
 	carryOut,
 	type Desk,
@@ -20,7 +18,6 @@ import { oneLine } from "@reyn/operator/text";
 import {
 	type ConversationItem,
 	layoutOf,
-	messagesBefore,
 	permissionModes,
 	type Runtime,
 	type ScriptEvent,
@@ -42,6 +39,7 @@ import { changeLines, inColour } from "./changes.ts";
 import type { Offered } from "./completion.ts";
 import type { Face } from "./face.ts";
 import { momentsOf } from "./moments.ts";
+import { tokensOf, tokensSaid } from "./window.ts";
 
 /** What a command has. */
 export interface At {
@@ -298,21 +296,19 @@ async function editLast(at: At): Promise<void> {
 	return carry(slash`rewind ${String(last.seq - 1)}`, at);
 }
 
-/** What a model counts it says with each answer, and nobody before: these are guesses by the length. */
 async function context({ runtime, face, globals, scope }: At): Promise<void> {
 	const { own, directory } = await told(globals);
 	const row = (name: string, what: string): string => `${name.padEnd(13)} ${what}`;
 	const text = (name: string, system: string): string =>
 		row(name, `${system.length} characters, about ${tokensOf({ system })} tokens`);
 	const [model, reads] = [await modelOf(globals), await readsOf(globals)];
-	const state = runtime.conversation(scope);
-	const messages = messagesBefore(state, runtime.wal.tip + 1);
+	const { items } = runtime.conversation(scope);
 	face.say([
 		row("model", model),
 		row("reads", readsText(model, reads)),
 		text("instructions", own),
 		...(directory === undefined ? [] : [theirs(directory)]),
-		row("conversation", `${state.items.length} entries, about ${tokensOf({ messages })} tokens as it is shown now`),
+		row("conversation", `${items.length} entries, about ${tokensSaid(runtime, scope)} tokens as it is shown now`),
 		"The descriptions of the tools come on top. Each request has all of it.",
 	]);
 
@@ -320,10 +316,6 @@ async function context({ runtime, face, globals, scope }: At): Promise<void> {
 		return "unread" in of ? row("", `without those of this directory: ${of.unread}`) : text(of.name, of.text);
 	}
 }
-
-/** As they are guessed when a request is made to fit. */
-const tokensOf = ({ system = "", messages = [] }: Partial<ModelRequest>): number =>
-	Math.ceil(approximateTokens({ system, messages, tools: [] }));
 
 function readsText(model: string, most: number | undefined): string {
 	if (most !== undefined) return `at most ${most} tokens at once; what is more is told in short`;
