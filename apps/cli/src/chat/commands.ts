@@ -5,6 +5,7 @@ import {
 	carryOut,
 	type Desk,
 	givenFor,
+	type History,
 	outcomeText,
 	type ReadVerb,
 	scopeText,
@@ -38,7 +39,7 @@ import { type PlanCard, planLines, recordedPlan } from "./cards.ts";
 import { changeLines, inColour } from "./changes.ts";
 import type { Offered } from "./completion.ts";
 import type { Face } from "./face.ts";
-import { momentsOf } from "./moments.ts";
+import { momentsOf, treeOf } from "./moments.ts";
 import { tokensOf, tokensSaid } from "./window.ts";
 
 /** What a command has. */
@@ -64,6 +65,7 @@ interface OwnCommand extends Offered {
 
 const own: readonly OwnCommand[] = [
 	{ name: "rewind", summary: "choose a moment to go back to; Esc Esc too", run: rewind },
+	{ name: "tree", summary: "the history as a tree, with all its lines: choose a moment to check out", run: tree },
 	{ name: "edit", summary: "go back to before what you asked last, and ask it otherwise; Ctrl-T too", run: editLast },
 	{ name: "plan", summary: "the plans that are in flight, with their steps", run: plans },
 	{
@@ -91,7 +93,6 @@ const ofVerbs = slashVerbs.filter(({ name }) => name !== "ask");
 /** What Tab offers. */
 export const commands: readonly Offered[] = [
 	...own,
-	{ name: "tree", summary: "the history as a tree" },
 	...ofVerbs.filter(({ name }) => own.every((each) => each.name !== name)),
 ];
 
@@ -283,6 +284,19 @@ async function rewind(at: At): Promise<void> {
 	const chosen = await face.pick({ title: "Go back to", none: "(now)", note, ...list });
 	if (chosen === undefined) return face.say(["nothing was changed"]);
 	return carry(slash`rewind ${String(seqOf(chosen))}`, at);
+}
+
+/** Somebody chooses one of all lines, the abandoned ones too; where nobody can, the tree is said. */
+async function tree(at: At): Promise<void> {
+	const { runtime, face } = at;
+	if (!face.isAnswered) return carry("/tree", at);
+	const log = verbs.find(({ name }) => name === "log") as ReadVerb;
+	const given = givenFor(log, { graph: true });
+	const history = (await log.read(runtime, given)) as History;
+	const { list, seqOf } = treeOf(history, log.lines(history, slash, given));
+	const chosen = await face.pick({ title: "Check out", none: "(now)", note: NOT_TOUCHED, ...list });
+	if (chosen === undefined) return face.say(["nothing was changed"]);
+	return carry(slash`checkout ${String(seqOf(chosen))}`, at);
 }
 
 /** Back to just before what was asked last: it is in the line then. */
