@@ -109,7 +109,17 @@ describe.skipIf(typeof noTmux === "string")("on a terminal", () => {
 		expect(await shows("cancel    rewind")).toMatch(/files in your workspace are not touched/i);
 		keys("Right", "Enter");
 		await shows("done: rewound in #");
-		await ends("› what does an owl hunt?");
+		const after = await ends("› what does an owl hunt?");
+		expect(after.split("\n").at(-2)).toMatch(/^main · #\d+ · b\d+ · context \d+ tokens · offline$/);
+		keys("C-u");
+		keys("/tree", "Enter");
+		await shows("Check out");
+		keys("/(abandoned)");
+		await shows("/ (abandoned)");
+		keys("Down", "Enter");
+		expect(await shows("cancel    checkout")).toMatch(/check out #\d+, on a branch that was abandoned/);
+		keys("Right", "Enter");
+		await shows("checked out #");
 	});
 
 	deepTest(

@@ -118,8 +118,17 @@ Exit codes: 0 done · 1 failed while running · 2 usage · 3 not found
             6 finished, and some plan steps failed
             129, 130, 141 and 143 stopped by a signal`;
 
+/** What goes with every command, by name: what each does is said once. */
+function globalsOf(program: Command): string {
+	const help = program.createHelp();
+	const options = program.options.filter(({ long }) => long !== "--version");
+	// What belongs together stays on one line.
+	const names = options.map(({ flags }) => flags.replaceAll(" ", "\u00a0"));
+	return help.boxWrap(`Global options (reyn --help): ${names.join(" · ")}`, 80).replaceAll("\u00a0", " ");
+}
+
 export function commands(done: (exitCode: number) => void): Command {
-	const program = new Command("reyn")
+	const program: Command = new Command("reyn")
 		.description(
 			"A durable agent: kill it anywhere, it goes on where it stopped, and what is durable is never paid again.",
 		)
@@ -137,7 +146,9 @@ export function commands(done: (exitCode: number) => void): Command {
 		)
 		.addOption(new Option("--pace <ms>", "slow the offline model down, per call").argParser(wholeNumber).default(0))
 		.addHelpText("after", "\nExample: reyn demo")
-		.addHelpText("afterAll", ({ command }) => (command.parent ? "\nExit codes: reyn --help" : EXIT_CODES))
+		.addHelpText("afterAll", ({ command }) =>
+			command.parent ? `\n${globalsOf(program)}\nExit codes: reyn --help` : EXIT_CODES,
+		)
 		.configureOutput(parserOutput)
 		.exitOverride()
 		.showHelpAfterError("(reyn --help says what there is)");

@@ -1,6 +1,6 @@
 /** Reads a question: which terms it has, which kind of lines answers it, and which file it names. */
 import { countOf, type Found } from "./evidence.ts";
-import { isPath, loosened, type Term, termsOf, tokens } from "./terms.ts";
+import { isPath, loosened, type Term, termsOf, tokens, unquoted } from "./terms.ts";
 
 /** What one question, or one part of it, is after. */
 export interface Inquiry {
@@ -40,15 +40,16 @@ export function inquire(
 ): Inquiry {
 	const named = tokens(text).find((token) => isPath(token.text) && asFile.test(token.text))?.text;
 	const [path = "", line] = named?.split(/:(?=\d+$)/) ?? [];
+	const asked = unquoted(text);
 	return {
 		label: label ?? labelOf(terms),
 		terms,
-		lean: leanings.find(([, pattern]) => pattern.test(text))?.[0] ?? "any",
+		lean: leanings.find(([, pattern]) => pattern.test(asked))?.[0] ?? "any",
 		file:
 			named === undefined
 				? undefined
 				: { path: path.replace(/^\.\//, ""), line: line === undefined ? undefined : Number(line) },
-		overview: asksForAll(text, terms),
+		overview: asksForAll(asked, terms),
 		apart: false,
 	};
 }

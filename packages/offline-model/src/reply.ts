@@ -9,6 +9,7 @@ import { unseen, withoutFiles } from "./files.ts";
 import { type Inquiry, inquire } from "./inquiry.ts";
 import { investigate } from "./investigate.ts";
 import { inEnglish } from "./languages.ts";
+import { withNameQuoted } from "./named.ts";
 import { partsOf } from "./parts.ts";
 import { route } from "./router.ts";
 import { recognise, type Step, type Turn } from "./situation.ts";
@@ -51,7 +52,7 @@ function draft(request: ModelRequest): Draft {
 			if (!canLook(tools)) return { text: extract(situation.instruction) };
 			const instruction = inEnglish(situation.instruction.slice(0, 400));
 			const own = errand(instruction, [], situation.turn, tools);
-			return "rest" in own ? look(inquire(instruction), own.rest, tools, answer) : own;
+			return "rest" in own ? look(inquire(withNameQuoted(instruction)), own.rest, tools, answer) : own;
 		}
 	}
 }

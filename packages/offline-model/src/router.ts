@@ -5,6 +5,7 @@ import { isError } from "./evidence.ts";
 import { inquire, labelOf } from "./inquiry.ts";
 import { investigate } from "./investigate.ts";
 import { inEnglish } from "./languages.ts";
+import { withNameQuoted } from "./named.ts";
 import {
 	asksForReferences,
 	comparing,
@@ -39,7 +40,7 @@ export function route(said: string, earlier: readonly string[], turn: Turn, tool
 	const own = errand(question, earlier, turn, tools);
 	if (!("rest" in own)) return own;
 
-	const subject = inContext(question, earlier.map(inEnglish));
+	const subject = inContext(withNameQuoted(question), earlier.map(inEnglish).map(withNameQuoted));
 	const inquiry = inquire(subject.text, {
 		terms: subject.parts.length > 1 ? termsOf(subject.text) : (subject.parts[0]?.terms ?? termsOf(subject.text)),
 	});

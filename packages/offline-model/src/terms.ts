@@ -86,10 +86,14 @@ function qualified(term: Term | undefined): readonly Term[] {
 			];
 }
 
+/** What is asked of a thing, and is none: without one there is nothing to look for. */
+const asking =
+	/^(?:defined|defines|declared|implemented|implements|used|uses|called|handled|mentioned|tested|covered)$/i;
+
 /** What to look for: the strong terms, or else whatever there is. */
 export const termsOf = (text: string): readonly Term[] => {
 	const { strong, weak } = extractTerms(text);
-	return strong.length > 0 ? strong : weak;
+	return strong.length > 0 ? strong : weak.filter((term) => !asking.test(term.text));
 };
 
 /** The terms as the `search` tool takes them. */
@@ -124,6 +128,9 @@ const quotes =
 	/"([^"\n]{1,80})"|“([^”\n]{1,80})”|«([^»\n]{1,80})»|`([^`\n]{1,80})`|(?<![\p{L}\p{N}])'([^'\n]{2,80})'(?![\p{L}\p{N}])/gu;
 const unspaced = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/u;
 const segmenter = new Intl.Segmenter("en", { granularity: "word" });
+
+/** What says how it is asked, without what is quoted. */
+export const unquoted = (text: string): string => text.replace(quotes, " ");
 
 /** The words of a text, stripped of the punctuation around them; a quoted phrase is one token. */
 export function tokens(text: string): readonly Token[] {

@@ -88,6 +88,12 @@ beforeAll(async () => {
 		"README.md": "# Jug\n\n## Compared\n\nSee the table of all the other jugs.\n",
 		"package.json": '{ "description": "Keeps milk cool." }\n',
 	});
+	await directory("common", {
+		"src/names.js": ["compare", "find", "list", "plan", "Show", "sum", "test", "each"]
+			.map((name) => `export const ${name} = (all) => all.${name}er;\n`)
+			.join("\n"),
+		"src/use.js": "// The total of a bill.\nsum(bill);\nlist(bill);\n",
+	});
 	await directory("bare", { "a.c": "int version(void) {\n\treturn 7;\n}\n", "b.c": "/* licensed to nobody */\n" });
 });
 afterAll(() => Promise.all([...roots.values()].map((root) => rm(root, { recursive: true }))));
@@ -209,6 +215,43 @@ rows("in other languages", [
 	["Zeig mir Zeile 100 von rows.py", "  100| row 100"],
 	["rows.pyの100行目を見せて", "  100| row 100"],
 ]);
+
+describe("what is called by a common word", () => {
+	const said = (name: string, line: number) => `${name} is defined at src/names.js:${line}.`;
+	rows("in any language", [
+		["where is sum defined?", said("sum", 11), "common"],
+		["where is the function list defined?", said("list", 5), "common"],
+		["what does find do?", said("find", 3), "common"],
+		["what does test do?", said("test", 13), "common"],
+		["where is test defined?", said("test", 13), "common"],
+		["wo ist Show definiert?", said("Show", 9), "common"],
+		["où est défini compare ?", said("compare", 1), "common"],
+		["¿dónde está definida la función sum?", said("sum", 11), "common"],
+		["planはどこで定義されていますか？", said("plan", 7), "common"],
+	]);
+
+	test.each([
+		["where is sum?", "sum"],
+		["wo ist sum?", "sum"],
+		["que fait sum ?", "sum"],
+		["¿Dónde está sum?", "sum"],
+		["sumはどこ？", "sum"],
+		["sum", "sum"],
+		["tell me about list", "list"],
+		["explain how compare works", "compare"],
+		["who calls list?", "list"],
+		["what does the sum function do?", "sum"],
+	])("%s", async (question, name) => {
+		expect((await ask("common", question)).did.find((look) => look.startsWith("search"))).toBe(`search ${name}`);
+	});
+
+	test.each(["where is it defined?", "Can you find it?", "what did you find?", "explain"])(
+		"%s: nothing is looked for that no one asked for",
+		async (question) => {
+			expect((await ask("common", question)).did.join()).not.toMatch(/defin|find/);
+		},
+	);
+});
 
 describe("in a conversation", () => {
 	test.each([

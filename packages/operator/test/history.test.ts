@@ -76,3 +76,11 @@ test("a way back, a switch to an abandoned line, an undo and a redo are told apa
 	expect(lines.join()).toContain(`#${redo?.seq}  redo of`);
 	expect(first).toBeLessThan(moved?.seq ?? 0);
 });
+
+test("log has every line of history, the abandoned ones too", async () => {
+	const { document, lines } = await house.do("log");
+	const { entries } = document as { entries: readonly HistoryEntry[] };
+	const left = entries.filter(({ active, type }) => !active && type === "checkpoint");
+	expect(left.length).toBeGreaterThan(1);
+	for (const { seq } of left) expect(lines.join("\n")).toMatch(new RegExp(`^○ #${seq}  .*\\(abandoned\\)`, "m"));
+});

@@ -1,12 +1,11 @@
 /** The commands of a chat: the verbs of `@reyn/operator`, and a few of its own. All that they ask of the runtime is asked here. */
 
 import { extname, resolve } from "node:path";
-import type { ModelRequest } from "@reyn/journal";
-import { approximateTokens } from "@reyn/journal/internal";
 import {
 	carryOut,
 	type Desk,
 	givenFor,
+	type History,
 	outcomeText,
 	type ReadVerb,
 	scopeText,
@@ -20,7 +19,6 @@ import { oneLine } from "@reyn/operator/text";
 import {
 	type ConversationItem,
 	layoutOf,
-	messagesBefore,
 	permissionModes,
 	type Runtime,
 	type ScriptEvent,
@@ -41,7 +39,8 @@ import { type PlanCard, planLines, recordedPlan } from "./cards.ts";
 import { changeLines, inColour } from "./changes.ts";
 import type { Offered } from "./completion.ts";
 import type { Face } from "./face.ts";
-import { momentsOf } from "./moments.ts";
+import { momentsOf, treeOf } from "./moments.ts";
+import { tokensOf, tokensSaid } from "./window.ts";
 
 /** What a command has. */
 export interface At {
@@ -66,6 +65,7 @@ interface OwnCommand extends Offered {
 
 const own: readonly OwnCommand[] = [
 	{ name: "rewind", summary: "choose a moment to go back to; Esc Esc too", run: rewind },
+	{ name: "tree", summary: "the history as a tree, with all its lines: choose a moment to check out", run: tree },
 	{ name: "edit", summary: "go back to before what you asked last, and ask it otherwise; Ctrl-T too", run: editLast },
 	{ name: "plan", summary: "the plans that are in flight, with their steps", run: plans },
 	{
@@ -93,7 +93,6 @@ const ofVerbs = slashVerbs.filter(({ name }) => name !== "ask");
 /** What Tab offers. */
 export const commands: readonly Offered[] = [
 	...own,
-	{ name: "tree", summary: "the history as a tree" },
 	...ofVerbs.filter(({ name }) => own.every((each) => each.name !== name)),
 ];
 
@@ -287,6 +286,19 @@ async function rewind(at: At): Promise<void> {
 	return carry(slash`rewind ${String(seqOf(chosen))}`, at);
 }
 
+/** Somebody chooses one of all lines, the abandoned ones too; where nobody can, the tree is said. */
+async function tree(at: At): Promise<void> {
+	const { runtime, face } = at;
+	if (!face.isAnswered) return carry("/tree", at);
+	const log = verbs.find(({ name }) => name === "log") as ReadVerb;
+	const given = givenFor(log, { graph: true });
+	const history = (await log.read(runtime, given)) as History;
+	const { list, seqOf } = treeOf(history, log.lines(history, slash, given));
+	const chosen = await face.pick({ title: "Check out", none: "(now)", note: NOT_TOUCHED, ...list });
+	if (chosen === undefined) return face.say(["nothing was changed"]);
+	return carry(slash`checkout ${String(seqOf(chosen))}`, at);
+}
+
 /** Back to just before what was asked last: it is in the line then. */
 async function editLast(at: At): Promise<void> {
 	const { runtime, scope } = at;
@@ -298,21 +310,19 @@ async function editLast(at: At): Promise<void> {
 	return carry(slash`rewind ${String(last.seq - 1)}`, at);
 }
 
-/** What a model counts it says with each answer, and nobody before: these are guesses by the length. */
 async function context({ runtime, face, globals, scope }: At): Promise<void> {
 	const { own, directory } = await told(globals);
 	const row = (name: string, what: string): string => `${name.padEnd(13)} ${what}`;
 	const text = (name: string, system: string): string =>
 		row(name, `${system.length} characters, about ${tokensOf({ system })} tokens`);
 	const [model, reads] = [await modelOf(globals), await readsOf(globals)];
-	const state = runtime.conversation(scope);
-	const messages = messagesBefore(state, runtime.wal.tip + 1);
+	const { items } = runtime.conversation(scope);
 	face.say([
 		row("model", model),
 		row("reads", readsText(model, reads)),
 		text("instructions", own),
 		...(directory === undefined ? [] : [theirs(directory)]),
-		row("conversation", `${state.items.length} entries, about ${tokensOf({ messages })} tokens as it is shown now`),
+		row("conversation", `${items.length} entries, about ${tokensSaid(runtime, scope)} tokens as it is shown now`),
 		"The descriptions of the tools come on top. Each request has all of it.",
 	]);
 
@@ -320,10 +330,6 @@ async function context({ runtime, face, globals, scope }: At): Promise<void> {
 		return "unread" in of ? row("", `without those of this directory: ${of.unread}`) : text(of.name, of.text);
 	}
 }
-
-/** As they are guessed when a request is made to fit. */
-const tokensOf = ({ system = "", messages = [] }: Partial<ModelRequest>): number =>
-	Math.ceil(approximateTokens({ system, messages, tools: [] }));
 
 function readsText(model: string, most: number | undefined): string {
 	if (most !== undefined) return `at most ${most} tokens at once; what is more is told in short`;

@@ -1,4 +1,5 @@
-/** The moments that one can go back to, as a list of a chat: the newest first, and the beginning last. */
+/** The moments that one can go to, as a list of a chat, the newest first: those of the line that leads here, or of the whole tree. */
+import type { History } from "@reyn/operator";
 import { oneLine } from "@reyn/operator/text";
 import type { Checkpoint } from "@reyn/runtime";
 import { ageOf } from "./cards.ts";
@@ -30,4 +31,17 @@ export function momentsOf(
 		return moment ? `#${moment.seq} ${moment.kind} ${moment.title} ${names.get(moment.seq) ?? ""}` : BEGINNING;
 	};
 	return { list: { count: active.length + 1, row, text }, seqOf: (index) => nth(index)?.seq ?? 0 };
+}
+
+/**
+ * @param drawn the tree as `log --graph` has it: the tip, a line for each entry, and what joins the branches between them
+ * @returns the list, and the seq of each of its rows
+ */
+export function treeOf(
+	{ entries }: History,
+	drawn: readonly string[],
+): { readonly list: Pick<List, "count" | "row" | "text">; seqOf(index: number): number } {
+	const rows = drawn.filter((line) => !/^[│ ]*├/.test(line)).slice(1);
+	const row = (index: number): string => rows[index] ?? "";
+	return { list: { count: entries.length, row, text: row }, seqOf: (index) => entries[index]?.seq ?? 0 };
 }

@@ -21,7 +21,9 @@ import {
 	hintOf,
 	modelOf,
 	openForWork,
+	readsOf,
 	stateOf,
+	told as toldHere,
 } from "../context.ts";
 import { costTogether } from "../cost.ts";
 import { isPaused, restoredLines } from "../event-lines.ts";
@@ -38,6 +40,7 @@ import { SentBefore } from "./history.ts";
 import { Plain } from "./plain.ts";
 import { askInChat } from "./question-card.ts";
 import type { Status } from "./state.ts";
+import { contextOf } from "./window.ts";
 
 export interface ChatOptions {
 	/** Go on with what was in flight. */
@@ -227,10 +230,15 @@ async function begin(runtime: Runtime, face: Face, plans: () => readonly PlanCar
 	});
 	const goesOn = restored.turns.find((each) => restore && scopeText(each.scope) === scopeText(scope));
 	const before = goesOn ? await runtime.spentOn(scope, `turn/${goesOn.turn}`) : NOTHING;
+	const used = contextOf(runtime, await toldHere(globals), await readsOf(globals));
 	const kept = !restore && found.length > 0 ? ["--no-restore: it stays as it is until the next start"] : [];
 	face.begin(
 		{
-			status: () => statusOf(runtime, plans(), scope, before),
+			status: () => ({
+				...statusOf(runtime, plans(), scope, before),
+				model,
+				...(isThere() && { context: used(scope) }),
+			}),
 			interrupt: async () => isThere() && runtime.interrupt(scope),
 		},
 		[...lines, ...kept],
@@ -250,11 +258,13 @@ function statusOf(
 	before: SpentOnWork,
 ): Status {
 	const plan = plans.at(-1);
-	const { permissionMode: mode = "ask", meter } = runtime;
+	const { permissionMode: mode = "ask", meter, timeline } = runtime;
+	const branch = timeline.lineage.resets.at(-1);
 	const { paid } = meter;
 	return {
 		session,
 		tip: runtime.wal.tip,
+		...(branch && { branch: `b${branch.seq}` }),
 		...(mode !== "ask" && { mode }),
 		...(plan ? { plan: { done: plan.done, size: plan.steps.length } } : {}),
 		tokens: before.tokens + paid.tokens,

@@ -20,10 +20,13 @@ import type { Key } from "./keys.ts";
 import { ended, grown, type Markdown, noMarkdown, type Paper } from "./markdown.ts";
 import { wrap } from "./text.ts";
 import { edited } from "./typing.ts";
+import type { ContextUsed } from "./window.ts";
 
 export interface Status {
 	readonly session: string;
 	readonly tip: number;
+	/** The line of history that one is on, where that is not the first one: `b7`. */
+	readonly branch?: string;
 	/** Of the plan that runs. */
 	readonly plan?: { readonly done: number; readonly size: number };
 	/** That were paid for since the start. */
@@ -32,6 +35,8 @@ export interface Status {
 	readonly cost: Cost;
 	/** What tools do without a question, where that is not what they usually do. */
 	readonly mode?: PermissionMode;
+	readonly context?: ContextUsed;
+	readonly model?: string;
 }
 
 interface Turn {

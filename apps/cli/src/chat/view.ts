@@ -6,6 +6,7 @@ import { type Shown, shown } from "./editor.ts";
 import { tail } from "./markdown.ts";
 import { lineRoom, mostRows, type Setting, type State, searched } from "./state.ts";
 import { cut, width } from "./text.ts";
+import type { ContextUsed } from "./window.ts";
 
 export interface Frame {
 	readonly rows: readonly string[];
@@ -85,10 +86,24 @@ function busyRows(
 
 function statusText({ status }: State): string {
 	if (!status) return "opening …";
-	const { session, tip, plan, mode } = status;
-	const running = plan === undefined ? [] : [`plan ${plan.done}/${plan.size}`];
-	return [session, `#${tip}`, ...running, ...(mode === undefined ? [] : [mode])].join(" · ");
+	const { session, tip, branch, plan, mode, context, cost, model } = status;
+	// What is furthest to the right goes first where there is no room.
+	return [
+		session,
+		`#${tip}`,
+		branch,
+		plan && `plan ${plan.done}/${plan.size}`,
+		mode,
+		context && `context ${usedOf(context)}`,
+		costBehind(cost, ""),
+		model,
+	]
+		.filter(Boolean)
+		.join(" · ");
 }
+
+const usedOf = ({ tokens, most }: ContextUsed): string =>
+	most === undefined ? `${tokens} tokens` : `${Math.ceil((100 * tokens) / most)} %`;
 
 const MARK = "› ";
 

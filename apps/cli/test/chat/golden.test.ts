@@ -78,6 +78,28 @@ test.each(sizes)(
 	},
 );
 
+test.each(sizes)(
+	"the status says where one is and what it has cost, as far as there is room, at %i × %i",
+	async (...size) => {
+		const rig = new Rig(...size);
+		const status = {
+			session: "main",
+			tip: 214,
+			branch: "b198",
+			plan: { done: 2, size: 5 },
+			mode: "edits",
+			context: { tokens: 17_800, most: 200_000 },
+			tokens: 840,
+			cost: { usd: "0.0123", unknown: 0 },
+			model: "offline",
+		} as const;
+		rig.tell({ kind: "status", status });
+		expect(await rig.seen()).toMatchSnapshot();
+		rig.tell({ kind: "status", status: { ...status, context: { tokens: 840 } } });
+		expect(await rig.seen()).toMatchSnapshot();
+	},
+);
+
 test.each(sizes)("a list of 100,000 rows, and what is searched in it, at %i × %i", async (...size) => {
 	const rig = new Rig(...size);
 	rig.tell({ kind: "asked", dialog: pickerOf(list) });

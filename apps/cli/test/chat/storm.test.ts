@@ -55,3 +55,51 @@ test("each line is there once and in order, what is typed stays, and no text act
 		expect(rig.written.replace(ours, "").replace(/[\r\n]/g, "")).not.toMatch(/\p{Cc}/u);
 	}
 });
+
+test("a window that shrinks under a line of ten rows: all of it stays, and what was said above stands once", async () => {
+	const rig = new Rig(80, 24);
+	rig.tell({ kind: "said", lines: Array.from({ length: 6 }, (_, n) => `^${n}^ said before`) });
+	const rows = Array.from({ length: 10 }, (_, n) => `row ${n} of what is typed`);
+	for (const [at, row] of rows.entries()) {
+		if (at > 0) rig.type("\n");
+		rig.type(row);
+	}
+	expect(rig.state.line.text).toBe(rows.join("\n"));
+	for (const [columns, height] of [
+		[60, 12],
+		[40, 6],
+		[40, 3],
+		[80, 24],
+	] as const) {
+		await rig.resize(columns, height);
+		const frame = view(rig.state, rig.setting, rig.now);
+		expect(frame.rows.length).toBeLessThanOrEqual(height - 1);
+		expect(frame.rows[frame.row]).toContain("row 9 of what is typed");
+		rig.draw();
+	}
+	rig.type("!");
+	const lines = await rig.lines();
+	expect(lines.flatMap((line) => /\^(\d)\^/.exec(line)?.[1] ?? []).join("")).toBe("012345");
+	expect(rig.state.line.text).toBe(`${rows.join("\n")}!`);
+});
+
+test("a megabyte that is pasted, in many reads, is one message and stands in few rows", async () => {
+	const rig = new Rig();
+	const text = Array.from({ length: 16_384 }, (_, n) => `${n} `.padEnd(63, "x")).join("\n");
+	const bytes = `\x1b[200~${text.replaceAll("\n", "\r")}\x1b[201~`;
+	for (let at = 0; at < bytes.length; at += 65_536) rig.type(bytes.slice(at, at + 65_536));
+	expect(await rig.seen()).toContain("› [16384 lines pasted]▏");
+	rig.type("\r");
+	expect(rig.effects.filter(({ kind }) => kind === "send")).toEqual([{ kind: "send", text, isCommand: false }]);
+	expect((await rig.lines()).length).toBeLessThan(30);
+});
+
+test("what a terminal answers ten seconds late, in the middle of a word, is not typed", () => {
+	const rig = new Rig();
+	rig.type("hel");
+	rig.now += 10_000;
+	rig.type("\x1b[?62;4c\x1b[?1u\x1b]11;rgb:0/0/0\x07");
+	rig.type("lo");
+	expect(rig.state.line.text).toBe("hello");
+	expect(rig.effects).toEqual([]);
+});

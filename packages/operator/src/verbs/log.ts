@@ -1,4 +1,4 @@
-/** `log`: checkpoints, rewinds and labels, newest first. */
+/** `log`: checkpoints, rewinds and labels of every line of history, newest first. */
 
 import { z } from "zod";
 import { readHistory } from "../history.ts";
@@ -10,7 +10,7 @@ import { newest } from "./ref.ts";
 
 export const log = readVerb({
 	name: "log",
-	summary: "checkpoints, rewinds and labels, newest first",
+	summary: "checkpoints, rewinds and labels of every line of history, newest first",
 	params: {
 		graph: flag("as a tree, with the branches that were abandoned", z.boolean().default(false)),
 		n: newest("only the newest so many"),
