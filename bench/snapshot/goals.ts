@@ -13,7 +13,8 @@ export function judge(rows: readonly Row[], loops: readonly LoopRow[], name: str
 	/** None beside a peer that was skipped. */
 	const beside = (peer: string, row: Row, goalsOf: (theirs: Row) => readonly Goal[]): readonly Goal[] =>
 		rows.filter((each) => each.name === peer && each.steps === row.steps).flatMap(goalsOf);
-	const past = (peer: string, limit: number): readonly Goal[] =>
+	/** @param opened of a process that has just opened, beside one that runs */
+	const past = (peer: string, limit: number, opened = limit): readonly Goal[] =>
 		beside(peer, last, (theirs) => [
 			atMost(
 				`G9 ${name}: state in the middle of ${last.steps} steps, of a running agent, × ${peer}`,
@@ -23,12 +24,12 @@ export function judge(rows: readonly Row[], loops: readonly LoopRow[], name: str
 			atMost(
 				`G9 ${name}: state in the middle of ${last.steps} steps, × ${peer}`,
 				last.middleMs / theirs.middleMs,
-				limit,
+				opened,
 			),
-			atMost(`G9 ${name}: state near the end of ${last.steps} steps, × ${peer}`, last.lateMs / theirs.lateMs, limit),
+			atMost(`G9 ${name}: state near the end of ${last.steps} steps, × ${peer}`, last.lateMs / theirs.lateMs, opened),
 		]);
 	return [
-		...past(LANGGRAPH, 0.7),
+		...past(LANGGRAPH, 0.7, 1),
 		...past(LANGGRAPH_DELTA, 0.2),
 		...beside(LANGGRAPH, last, ({ forkMs }) => [
 			atMost(`G9 ${name}: fork in the middle of ${last.steps} steps, × ${LANGGRAPH}`, last.forkMs / forkMs, 0.4),

@@ -1,5 +1,4 @@
 /** What a stranger gets: cut a release of a copy, pack every package of it, look inside, live with the tarballs under plain npm. */
-import { spawnSync } from "node:child_process";
 import {
 	cpSync,
 	existsSync,
@@ -12,17 +11,18 @@ import {
 	writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { delimiter, join, relative } from "node:path";
+import { join, relative } from "node:path";
 import { otherNodes } from "../../tools/nodes.ts";
 import { objections, waitingChanges } from "../../tools/releasable.ts";
 import { entriesOf, findPackages, isPublished, type Manifest, type Package, root, specifier } from "../workspace.ts";
 import { complaints } from "./contents.ts";
+import { logAlone } from "./log-alone.ts";
+import { compile, expectNone, installs, nodeTypes, run, skip, step, tally, writeJson } from "./steps.ts";
 
 interface Tarball extends Package {
 	readonly file: string;
 }
 
-const tally = { passed: 0, failed: 0, skipped: 0 };
 const temp = mkdtempSync(join(tmpdir(), "reyn-pack-"));
 process.on("exit", () => rmSync(temp, { recursive: true, force: true }));
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(1));
@@ -38,6 +38,7 @@ const tarballs = findPackages(copy).filter(isPublished).flatMap(pack);
 for (const tarball of tarballs) inspect(tarball);
 budget(tarballs);
 consume(tarballs);
+for (const { manifest, file } of tarballs) if (manifest.name === "@reyn/wal") logAlone(file, join(temp, "log-alone"));
 for (const tarball of tarballs) if (entriesOf(tarball.manifest).length === 0) live(tarball);
 for (const name of readdirSync(join(root, "examples"))) example(name, tarballs);
 step("the release after this one moves the family together", version);
@@ -113,7 +114,6 @@ function loadedBy(dist: string, entry: string): number {
 function consume(tarballs: readonly Tarball[]): void {
 	const home = join(temp, "consumer");
 	const files = Object.fromEntries(tarballs.map(({ manifest, file }) => [manifest.name, `file:${file}`]));
-	const nodeTypes = JSON.parse(readFileSync(join(root, "node_modules/@types/node/package.json"), "utf8")).version;
 	mkdirSync(home);
 	// What an entry of its own needs, a stranger installs beside the package.
 	const peers = Object.assign(
@@ -123,7 +123,7 @@ function consume(tarballs: readonly Tarball[]): void {
 	writeJson(join(home, "package.json"), {
 		private: true,
 		type: "module",
-		dependencies: { ...peers, ...files, "@types/node": nodeTypes },
+		dependencies: { ...peers, ...files, "@types/node": nodeTypes() },
 		// The tarballs ask for each other by version; a version that is not published yet must come from here.
 		overrides: files,
 	});
@@ -132,7 +132,6 @@ function consume(tarballs: readonly Tarball[]): void {
 	);
 	const commands = tarballs.flatMap(({ manifest }) => Object.keys(manifest.bin ?? {}));
 
-	const installs = ["install", "--no-audit", "--no-fund", "--prefer-offline"];
 	if (!step("npm installs the tarballs", () => run("npm", installs, home))) {
 		for (const name of [...entries, ...commands, "a TypeScript consumer", "an isolated script"])
 			skip(name, "nothing is installed");
@@ -144,13 +143,8 @@ function consume(tarballs: readonly Tarball[]): void {
 		return name ? `import { ${name} as name${i} } from "${entry}";` : [];
 	});
 	step("a TypeScript consumer compiles, strictly", () => {
-		const compilerOptions = {
-			...{ module: "nodenext", moduleResolution: "nodenext", target: "es2024", types: ["node"] },
-			...{ strict: true, skipLibCheck: false, noEmit: true },
-		};
 		writeFileSync(join(home, "consumer.ts"), lines.join("\n"));
-		writeJson(join(home, "tsconfig.json"), { compilerOptions, files: ["consumer.ts"] });
-		run("tsc", ["-p", "tsconfig.json"], home);
+		compile(home, ["consumer.ts"]);
 	});
 
 	for (const command of commands) {
@@ -181,7 +175,6 @@ function live({ file }: Tarball): void {
 	const home = join(temp, "alone");
 	mkdirSync(home);
 	writeJson(join(home, "package.json"), { private: true, dependencies: { "@reyn/cli": `file:${file}` } });
-	const installs = ["install", "--no-audit", "--no-fund", "--prefer-offline"];
 	if (!step("npm installs the command line, and no other package of ours", () => run("npm", installs, home))) {
 		skip("reyn works alone", "it is not installed");
 		return;
@@ -231,7 +224,7 @@ function example(name: string, tarballs: readonly Tarball[]): void {
 			dependencies: { ...dependencies, ...named },
 			overrides: below,
 		});
-		run("npm", ["install", "--no-audit", "--no-fund", "--prefer-offline"], home);
+		run("npm", installs, home);
 	});
 	if (!installed) {
 		skip(`example ${name} says what it should`, "it is not installed");
@@ -325,47 +318,4 @@ function copyTracked(from: string, to: string): void {
 function changelogOf(dir: string): string {
 	const file = join(dir, "CHANGELOG.md");
 	return existsSync(file) ? readFileSync(file, "utf8") : "";
-}
-
-function step(name: string, work: () => unknown): boolean {
-	try {
-		work();
-	} catch (error) {
-		tally.failed++;
-		console.log(`FAIL  ${name}\n${String(error instanceof Error ? error.message : error).replace(/^/gm, "      ")}`);
-		return false;
-	}
-	tally.passed++;
-	console.log(`ok    ${name}`);
-	return true;
-}
-
-function skip(name: string, reason: string): void {
-	tally.skipped++;
-	console.log(`skip  ${name}: ${reason}`);
-}
-
-function expectNone(problems: readonly string[]): void {
-	if (problems.length > 0) throw new Error(problems.join("\n"));
-}
-
-/** Run a tool of this repository, or of the system, and return what it printed; a non-zero exit throws all of it. */
-function run(command: string, args: readonly string[], cwd: string): string {
-	// Inside a git hook GIT_DIR names the real repository, and `git init` in the copy would land there.
-	const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("GIT_")));
-	env.PATH = [join(root, "node_modules/.bin"), env.PATH].join(delimiter);
-	const { error, status, stdout, stderr } = spawnSync(command, args, {
-		cwd,
-		env,
-		encoding: "utf8",
-		stdio: ["ignore", "pipe", "pipe"],
-		maxBuffer: 64 * 1024 * 1024,
-	});
-	if (error) throw error;
-	if (status !== 0) throw new Error(`${command} ${args.join(" ")} ended with ${status}\n${stdout}${stderr}`.trimEnd());
-	return stdout;
-}
-
-function writeJson(file: string, value: unknown): void {
-	writeFileSync(file, JSON.stringify(value, null, "\t"));
 }

@@ -2,6 +2,7 @@
 
 import type { Acquire, Lease, LogEngine, RealmLog } from "../engine/engine.ts";
 import { codeOf } from "../errors.ts";
+import type { Timers } from "../ports.ts";
 import { encodeRecord, type StoredRecord } from "../record/codec.ts";
 import { defineRecord, type Scope, type Seq, type WalRecord } from "../record/record.ts";
 import type { StandardSchemaV1 } from "../record/standard-schema.ts";
@@ -31,7 +32,7 @@ export type Cut = "acquire" | "append" | "truncateBefore" | "release";
 /**
  * Runs the contract over an engine. What it cannot see: whether an acknowledgement survives a power cut (that needs a disk
  * that forgets: `CrashDisk`); whether epoch and tail are checked in one step under contention of several machines; without `passTime`,
- * whether a lease ends; without `cut`, what becomes of a call whose answer is lost.
+ * whether a lease ends, or lives through awaited appends; without `cut`, what becomes of a call whose answer is lost.
  */
 export function testEngine(runner: Runner, engine: EngineUnderTest): void {
 	if (!engine.losesAnswers) {
@@ -362,7 +363,7 @@ function testPort({ test, expect }: Runner, { make, passTime }: EngineUnderTest)
 	});
 }
 
-function testLog({ test, expect }: Runner, { make, cut }: EngineUnderTest): void {
+function testLog({ test, expect }: Runner, { make, cut, passTime }: EngineUnderTest): void {
 	if (cut)
 		test("what was asked for happens once, though an answer is lost", async () => {
 			for (const when of ["before", "after"] as const) {
@@ -528,6 +529,29 @@ function testLog({ test, expect }: Runner, { make, cut }: EngineUnderTest): void
 		expect(fired).toBe(3);
 	});
 
+	if (passTime)
+		test("a lease that lasts for a time lives through awaited appends in a loop", async () => {
+			await using at = await store(make);
+			const engine = at.engine();
+			const { leaseMs } = engine.caps;
+			if (leaseMs === undefined) return;
+			const time = new PassingTime();
+			const { clock, timers } = time;
+			await using wal = await openWal(engine, { records: [said], clock, timers });
+			for (let halves = 0; halves < 4; halves++) {
+				const { leaseUntil } = wal;
+				await passTime(leaseMs / 2);
+				time.pass(leaseMs / 2);
+				// Far more than it takes, so that a loop that starves the renewal ends too.
+				for (const end = performance.now() + 5000; wal.leaseUntil === leaseUntil && performance.now() < end; )
+					await wal.append(said({ text: "x" })).durable;
+				expect(wal.leaseUntil).toBe(clock.now() + leaseMs);
+			}
+			expect((await errorOf(() => open(at.engine())))?.code).toBe("WAL_LOCKED");
+			expect(wal.signal.aborted).toBe(false);
+			await wal.append(said({ text: "still the writer" })).durable;
+		});
+
 	test("closing waits for what is queued; nothing can be appended afterwards", async () => {
 		await using at = await store(make);
 		const wal = await open(at.engine());
@@ -556,6 +580,29 @@ async function store(make: EngineUnderTest["make"]) {
 			for (const engine of engines) await engine.close();
 		},
 	};
+}
+
+/** A clock that stands until it is told, and timers that are due by it: they run in a turn of the event loop of their own, as others do. */
+class PassingTime {
+	readonly #waiting = new Set<{ readonly due: number; readonly run: () => void }>();
+	#now = 0;
+
+	readonly clock = { now: () => this.#now };
+	readonly timers: Timers = {
+		after: (ms, run) => {
+			const timer = { due: this.#now + ms, run };
+			this.#waiting.add(timer);
+			return () => void this.#waiting.delete(timer);
+		},
+	};
+
+	pass(ms: number): void {
+		this.#now += ms;
+		for (const timer of [...this.#waiting].filter(({ due }) => due <= this.#now)) {
+			this.#waiting.delete(timer);
+			setTimeout(timer.run);
+		}
+	}
 }
 
 let logs = 0;
