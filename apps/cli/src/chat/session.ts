@@ -12,6 +12,7 @@ import {
 	type SessionScope,
 	type SpentOnWork,
 } from "@reyn/runtime";
+import { within } from "@reyn/wal";
 import { namedIn, readAttached } from "../attached.ts";
 import {
 	assertGoesOn,
@@ -231,11 +232,13 @@ async function begin(runtime: Runtime, face: Face, plans: () => readonly PlanCar
 	const goesOn = restored.turns.find((each) => restore && scopeText(each.scope) === scopeText(scope));
 	const before = goesOn ? await runtime.spentOn(scope, `turn/${goesOn.turn}`) : NOTHING;
 	const used = contextOf(runtime, await toldHere(globals), await readsOf(globals));
+	const line = lineOf(runtime, scope);
 	const kept = !restore && found.length > 0 ? ["--no-restore: it stays as it is until the next start"] : [];
 	face.begin(
 		{
 			status: () => ({
 				...statusOf(runtime, plans(), scope, before),
+				...line(),
 				model,
 				...(isThere() && { context: used(scope) }),
 			}),
@@ -258,17 +261,28 @@ function statusOf(
 	before: SpentOnWork,
 ): Status {
 	const plan = plans.at(-1);
-	const { permissionMode: mode = "ask", meter, timeline } = runtime;
-	const branch = timeline.lineage.resets.at(-1);
+	const { permissionMode: mode = "ask", meter } = runtime;
 	const { paid } = meter;
 	return {
 		session,
 		tip: runtime.wal.tip,
-		...(branch && { branch: `b${branch.seq}` }),
 		...(mode !== "ask" && { mode }),
 		...(plan ? { plan: { done: plan.done, size: plan.steps.length } } : {}),
 		tokens: before.tokens + paid.tokens,
 		cost: costTogether(before.cost, paid.cost),
+	};
+}
+
+/** The line of history that a session is on, where that is not the first one: it is looked for again behind a move alone. */
+function lineOf({ timeline }: Runtime, scope: SessionScope): () => Pick<Status, "branch"> {
+	let known: { readonly newest: number; readonly line: Pick<Status, "branch"> } = { newest: 0, line: {} };
+	return () => {
+		const { lineage } = timeline;
+		if (known.newest !== lineage.newest) {
+			const of = lineage.resets.findLast((reset) => within(scope, reset.scope) && reset.drop?.length !== 0);
+			known = { newest: lineage.newest, line: of ? { branch: `b${of.seq}` } : {} };
+		}
+		return known.line;
 	};
 }
 

@@ -238,6 +238,9 @@ export function bootstrap(
 				// It becomes part of the place of each call in it, of which nothing else could be made.
 				if (!apply(isWellFormed, given[0], []))
 					throw wrong("phase", "the name to have whole characters", "half of one: cut texts with Array.from(text)");
+				// It stands in each record of these calls.
+				if ((given[0] as string).length > 1000)
+					throw wrong("phase", "the name to have at most 1000 characters", `${(given[0] as string).length}`);
 				need("phase", "the body", given[1], ["a function", (value) => typeof value === "function"]);
 				return quiet(() => phase(given[0] as string, given[1] as Body));
 			},

@@ -106,6 +106,7 @@ describe("it is the same run in a process of its own", () => {
 		["its own error", 'const error = new TypeError("own"); error.code = "OWN"; error.detail = { n: 1 }; throw error;'],
 		["an error without more", 'throw new Error("plain");'],
 		["a phase whose name has half a character", 'await ctx.phase("a\\ud83e", () => ctx.now());'],
+		["a phase with a long name", 'await ctx.phase("x".repeat(1001), () => ctx.now());'],
 		["the failure of a call", 'await ctx.tool("write", { at: "broken" });'],
 		[
 			"failures of branches and calls",
