@@ -63,6 +63,7 @@ afterAll(() => {
 	vi.resetModules();
 });
 vi.mock("../src/context.ts", () => ({
+	modelOf: async () => model.id,
 	openToAsk: (_: unknown, more: Partial<RuntimeOptions>) =>
 		openRuntime({
 			state: join(cwd, ".reyn"),

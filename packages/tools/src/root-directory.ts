@@ -167,20 +167,20 @@ export async function openRoot(
 		});
 
 	/** Who finds a directory that another one makes at the same time waits until it is durable. */
-	const making = new Map<string, Promise<void>>();
-	const make = (at: Directory, name: string): Promise<void> => {
+	const making = new Map<string, Promise<boolean>>();
+	const make = (at: Directory, name: string): Promise<boolean> => {
 		const path = at.below(name);
 		const made = making.get(path) ?? at.make(name).finally(() => making.delete(path));
 		making.set(path, made);
 		return made;
 	};
 
-	/** @param isMade where a directory is missing, it is made */
-	const directory = async (path: readonly string[], isMade = false): Promise<Directory> => {
+	/** @param made where a directory is missing, it is made, and comes here */
+	const directory = async (path: readonly string[], made?: (readonly string[])[]): Promise<Directory> => {
 		let at = await top();
 		for (const name of path) {
 			try {
-				if (isMade) await make(at, name);
+				if (made && (await make(at, name))) made.push([...at.names, name]);
 				const next = await at.directory(name);
 				await at.close();
 				at = next;
@@ -192,7 +192,18 @@ export async function openRoot(
 		return at;
 	};
 
-	return {
+	/** What is changed now. */
+	const changing = new Set<readonly string[]>();
+
+	/** Takes away what a change has made, and nothing that another one may need. */
+	const clearOf = async (path: readonly string[], made: readonly (readonly string[])[]): Promise<void> => {
+		for (const each of made.toReversed()) {
+			const isNeeded = [...changing].some((other) => other !== path && each.every((name, at) => name === other[at]));
+			if (!isNeeded) await door.clear(each).catch(() => {});
+		}
+	};
+
+	const door: RootDirectory = {
 		directory: (path) => directory(path),
 		async file(path) {
 			const name = path.at(-1);
@@ -208,11 +219,20 @@ export async function openRoot(
 		async change(path, content, how) {
 			const name = path.at(-1);
 			if (name === undefined) throw new ToolError("TOOL_NOT_TEXT", "the root is a directory, not a file");
-			const parent = await directory(path.slice(0, -1), content !== undefined);
+			const made: (readonly string[])[] = [];
+			changing.add(path);
 			try {
-				await parent.put(name, content, how);
+				const parent = await directory(path.slice(0, -1), content === undefined ? undefined : made);
+				try {
+					await parent.put(name, content, how);
+				} finally {
+					await parent.close();
+				}
+			} catch (error) {
+				await clearOf(path, made);
+				throw error;
 			} finally {
-				await parent.close();
+				changing.delete(path);
 			}
 		},
 		async forget(path, token) {
@@ -240,6 +260,7 @@ export async function openRoot(
 			}
 		},
 	};
+	return door;
 }
 
 /** Which directory it is, whatever its name. */
@@ -369,14 +390,16 @@ export class Directory {
 		}
 	}
 
-	/** Makes a directory here, unless something of that name is there. */
-	async make(name: string): Promise<void> {
+	/** Makes a directory here, unless something of that name is there. @returns did it make one? */
+	async make(name: string): Promise<boolean> {
 		this.#assertOpen(name);
 		try {
 			await mkdir(join(this.#base(), name));
 			await this.#sync();
+			return true;
 		} catch (error) {
 			if (codeOf(error) !== "EEXIST") throw unwritable(error, this.below(name));
+			return false;
 		}
 	}
 

@@ -35,6 +35,7 @@ const long = "y".repeat(300_000);
 
 test.skipIf(why !== undefined).each<[path: string, how: string, args: object]>([
 	["new.md", "write", { text: long }],
+	["sub/below/new.md", "write", { text: long }],
 	["old.md", "write", { text: long, version: versionOf(Buffer.from(old)) }],
 	["old.md", "edit", { old: "one", new: long }],
 ])("%s: %s", async (path, name, args) => {
@@ -52,6 +53,7 @@ test.skipIf(why !== undefined).each<[path: string, how: string, args: object]>([
 		await rm(join(root, "fill"));
 		await call(name, { path, ...args });
 		expect((await readFile(join(root, path), "utf8")).startsWith(long)).toBe(true);
-		expect(await files()).toEqual([...new Set(["old.md", path])].sort());
+		const way = path.split("/").map((_, at, names) => names.slice(0, at + 1).join("/"));
+		expect(await files()).toEqual([...new Set(["old.md", ...way])].sort());
 	});
 });
