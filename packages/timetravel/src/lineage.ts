@@ -146,7 +146,7 @@ export class Lineage {
 		const now = this.#current.classesIn(scope, drop).map((line) => line.edges(0));
 		const then = this.#linesTo(target)
 			.classesIn(scope, drop)
-			.map((line) => line.edges(0));
+			.map((line) => edgesUpTo(line.edges(0), target));
 		const isAll = drop === undefined && within({}, scope);
 		return {
 			leaves: now.some((edges, i) => exceeds(edges, then[i] as Edges, through)),
@@ -429,6 +429,12 @@ function countBefore(edges: Edges, seq: Seq): number {
 		else high = middle;
 	}
 	return low;
+}
+
+/** The same seqs without those after one. */
+function edgesUpTo(edges: Edges, seq: Seq): Edges {
+	const before = edges.slice(0, countBefore(edges, seq));
+	return before.length % 2 === 1 ? [...before, seq] : before;
 }
 
 /** Is a seq up to `through` in the first set, and not in the second? */

@@ -165,6 +165,28 @@ describe("in any history", () => {
 		});
 	});
 
+	test("what a reset would leave, bring back and let stay up to a seq is what differs in a class that it would cover", () => {
+		check(fc.tuple(anyLog, anyScope, anyDrop, fc.nat(), fc.nat()), ([log, scope, drop, to, end]) => {
+			const target = to % (log.length + 1);
+			const through = end % (log.length + 1);
+			const before = seqs(log).filter((seq) => seq <= through);
+			const covered = classes
+				.filter((each) => covers({ scope, ...(drop && { drop }) }, each))
+				.map((each) => [ancestorsOf(log.length, each, log), ancestorsOf(target, each, log)] as const);
+			const isAll = drop === undefined && within({}, scope);
+			expect(lineageOf(log).changes({ target, scope, ...(drop && { drop }) }, through)).toEqual({
+				leaves: covered.some(([now, then]) => before.some((seq) => now.has(seq) && !then.has(seq))),
+				returns: covered.some(([now, then]) => before.some((seq) => !now.has(seq) && then.has(seq))),
+				stays:
+					!isAll &&
+					classes.some((each) => {
+						const now = ancestorsOf(log.length, each, log);
+						return before.some((seq) => seq > target && now.has(seq));
+					}),
+			});
+		});
+	});
+
 	test("of a scope something may be kept after a seq that is an ancestor in any class in it", () => {
 		check(fc.tuple(anyLog, anyScope), ([log, scope]) => {
 			const ancestors = classesIn(scope).map((each) => ancestorsOf(log.length, each, log));
