@@ -68,8 +68,9 @@ test.each([...Array.from({ length: RUNS }, (_, i) => SEED + i), ...ONCE_WRONG])(
 
 afterAll(() => {
 	if (RUNS >= 4)
+		// Seldom met: not in 160 histories of seeds 1 and 800001.
 		for (const [what, times] of Object.entries(met))
-			if (what !== "keptOnceMore" || RUNS >= 60) expect(times, what).toBeGreaterThan(0);
+			if (what !== "keptOnceMore" || RUNS >= 2_000) expect(times, what).toBeGreaterThan(0);
 });
 
 type Tree = ReadonlyMap<string, string>;
