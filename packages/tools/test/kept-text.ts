@@ -2,15 +2,16 @@
 import { systemTimers } from "@reyn/wal";
 import { collectGarbage } from "../../../tests/kit/collect-garbage.ts";
 import { Effort } from "../src/effort.ts";
-import { defaultLimits } from "../src/file-tools.ts";
 import { type ScannedFile, scanText } from "../src/scan-text.ts";
 
 const { signal } = new AbortController();
+const none = Number.POSITIVE_INFINITY;
+const limits = { maxFiles: none, maxBytes: none, maxMs: 3_600_000, maxCompared: none };
 
 const scan = (name: string): Promise<ScannedFile | undefined> => {
 	const text = `the needle lies at the beginning of a long file\n${"straw in the stack\n".repeat(50_000)}`;
 	// Decoded, as a file is: a text of its own, in one piece.
-	return scanText(name, Buffer.from(text).toString(), ["needle"], new Effort(defaultLimits, signal, systemTimers));
+	return scanText(name, Buffer.from(text).toString(), ["needle"], new Effort(limits, signal, systemTimers));
 };
 
 await scan("warm.txt");
