@@ -5,7 +5,6 @@
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Place, run, start } from "../cli.ts";
 import { SEED, seeded } from "../kit/seeded.ts";
@@ -45,13 +44,23 @@ async function records({ state }: Place): Promise<readonly Said[]> {
 
 const ofKind = (all: readonly Said[], kind: string): readonly Said[] => all.filter((each) => each.kind === kind);
 
-/** Kills it at random moments of six lives; some may be over by then. */
+/**
+ * Kills it in six lives, each time once it has come further, some of which may be over by then: a run whose process dies three times
+ * without a new record waits for a person.
+ */
 async function killedUntilDone(at: Place, random: ReturnType<typeof seeded>): Promise<void> {
+	const steps = async (): Promise<number> => ofKind(await records(at), "step_completed").length;
 	for (let lives = 0; ; lives++) {
+		const known = await steps();
 		const going = start(at, ["resume"]);
 		const isLeft = lives >= 6;
 		if (!isLeft) {
-			await pause(300 + random.below(900));
+			let isOver = false;
+			void going.ended.then(() => {
+				isOver = true;
+			});
+			const more = 1 + random.below(2);
+			await expect.poll(async () => isOver || (await steps()) >= known + more).toBe(true);
 			await going.kill();
 		}
 		await going.ended;
