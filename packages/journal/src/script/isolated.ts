@@ -18,6 +18,7 @@ const MAX_REPORT = 32 * 1024 * 1024;
 const MAX_BRANCHES = 100_000;
 const MAX_CALLS = 10_000;
 const MAX_DEPTH = 256;
+/** The bootstrap refuses a longer one by name: here it is a child that is not ours. */
 const MAX_NAME = 1000;
 
 /** How long a report is waited for beyond the limit of a time slice, in milliseconds. */
